@@ -1,0 +1,39 @@
+/** What one kind of model call of a framework looks like. Adapters supply stages; gateway and conformance use them. */
+import type { ChatMessage } from './chat.ts';
+import type { PolicyErrorReason } from './outcome.ts';
+
+/** An operation that a well-formed answer asks the framework for. */
+export type RequestedOperation =
+  | { readonly kind: 'add'; readonly text: string }
+  | { readonly kind: 'update'; readonly id: string; readonly text: string }
+  | { readonly kind: 'remove'; readonly id: string }
+  | { readonly kind: 'none' };
+
+export type AnswerVerdict =
+  | { readonly kind: 'well-formed'; readonly operations: readonly RequestedOperation[] }
+  | { readonly kind: 'malformed'; readonly reasons: readonly PolicyErrorReason[] };
+
+/** What a stage's request says to the writer, parsed out of the framework's prompt. */
+export interface StageRequest {
+  /** The new conversation, one rendered message each. */
+  readonly newMessages: readonly string[];
+  /** Ids as offered to the model, with their texts. */
+  readonly existingMemories: readonly { readonly id: string; readonly text: string }[];
+}
+
+export interface Stage {
+  readonly name: string;
+  /** True iff this request is of this stage, judged from the request alone. */
+  recognise(messages: readonly ChatMessage[]): boolean;
+  /** Parses the variable parts. Throws where the request does not have the shape that was recognised. */
+  read(messages: readonly ChatMessage[]): StageRequest;
+  /**
+   * The documented view: each static part known by its hash becomes one task token, every variable part stays whole.
+   * A request whose static part is unknown comes back unchanged.
+   */
+  view(messages: readonly ChatMessage[]): readonly ChatMessage[];
+  /** Pure: an answer that the framework's own parser takes whole is well formed; anything it drops or repairs is not. */
+  check(answer: string, messages: readonly ChatMessage[]): AnswerVerdict;
+  /** An answer that makes the framework store exactly these texts: used by control banks and tests. */
+  compose(texts: readonly string[]): string;
+}
