@@ -39,8 +39,10 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 const EXTERNAL: Readonly<Record<string, readonly string[]>> = {
   core: ['zod'],
   lib: ['p-limit'],
+  reward: ['zod'],
+  credit: ['zod'],
   store: ['zod', 'proper-lockfile'],
-  llm: ['zod', 'eventsource-parser'],
+  llm: ['zod', 'eventsource-parser', 'undici'],
   tokens: ['zod', '@huggingface/tokenizers', '@huggingface/jinja'],
   data: ['zod'],
   engine: ['zod', 'onnxruntime-node', 'onnxruntime-common'],
