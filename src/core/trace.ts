@@ -77,7 +77,10 @@ export const chunkScoreSchema = z.object({
   prm: z.number().optional(),
   orm: z.number().optional(),
   pen: z.number(),
+  /** Share of the write's calls that were malformed; 1 where the framework did not recover. */
   malformed: z.number(),
+  /** Terms that item faults emptied for the whole group: the column has advantage 0. */
+  voidedTerms: z.array(z.enum(['prm', 'orm'])).default([]),
   /** s[t]; −0.5 for an unrecovered malformed action. */
   score: z.number(),
 });
@@ -85,14 +88,15 @@ export type ChunkScore = z.infer<typeof chunkScoreSchema>;
 
 export const scoredRolloutSchema = rolloutSchema.extend({
   results: z.array(itemResultSchema),
+  /** One per chunk; empty where the rollout is a fault. */
   scores_T: z.array(chunkScoreSchema),
-  /** S_i = Σ_t s_i[t]. */
-  total: z.number(),
+  /** S_i = Σ_t s_i[t]; absent where the rollout is a fault, which never takes a number. */
+  total: z.number().optional(),
 });
 export type ScoredRollout = z.infer<typeof scoredRolloutSchema>;
 
 export const creditedRolloutSchema = scoredRolloutSchema.extend({
-  /** A_i[t], one scalar per chunk however many segments it has. */
+  /** A_i[t], one scalar per chunk however many segments it has; empty where the rollout is a fault. */
   advantages_T: z.array(z.number()),
 });
 export type CreditedRollout = z.infer<typeof creditedRolloutSchema>;
