@@ -2,15 +2,16 @@
 
 /**
  * Digits and capitals are pieces of their own, so that every value has a first token that does not depend on it and
- * can be copied by position from there on. The third alternative keeps an answer's scaffolding
- * (`{"memory":[`, `"},{"id":"`, `","text":"`) mergeable into single tokens. Written in the subset of regular
- * expressions that Oniguruma and JavaScript read alike.
+ * can be copied by position from there on. The third and fourth alternatives keep an answer's scaffolding
+ * (`{"memory":[`, `"},{"id":"`, `","text":"`) and the start of a message's line mergeable into single tokens. Written
+ * in the subset of regular expressions that Oniguruma and JavaScript read alike.
  */
 export const PIECE_PATTERN = [
   String.raw`\p{N}`,
   String.raw`\p{Lu}`,
   String.raw`[\[\]{},"]*"[a-z_]+":["\[]?`,
-  String.raw` ?[\p{Ll}\p{Lt}\p{Lm}\p{Lo}\p{M}]+`,
+  String.raw`\n?(?:user|assistant|system|tool):`,
+  String.raw` ?[\p{Ll}\p{Lt}\p{Lm}\p{Lo}\p{M}]+(?:'[a-z]+)?`,
   String.raw` ?[^\s\p{L}\p{N}\p{M}"{}\[\],:]+`,
   String.raw` ?[{}\[\],:"]+`,
   String.raw`\s+`,
