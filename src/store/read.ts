@@ -1,0 +1,65 @@
+/** Typed readers of run directories for reports and the command line; they take no lock and change nothing. */
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { CreditedRollout } from '../core/trace.ts';
+import { runLayout, stepDirectory } from './layout.ts';
+import { isMissing } from './lock.ts';
+import { type Manifest, manifestSchema, type StepRecord, stepRecordSchema } from './schema.ts';
+import { readStepFiles } from './step-files.ts';
+
+export async function readManifest(directory: string): Promise<Manifest> {
+  const path = runLayout(directory).manifest;
+  try {
+    return manifestSchema.parse(JSON.parse(await readFile(path, 'utf8')));
+  } catch (cause) {
+    const why = isMissing(cause) ? 'is not a run directory' : 'is not a readable manifest';
+    throw new Error(`${isMissing(cause) ? directory : path} ${why}`, { cause });
+  }
+}
+
+/** Committed steps in order; a half-written last line is not one. */
+export async function readSteps(directory: string): Promise<StepRecord[]> {
+  const text = await readIfPresent(runLayout(directory).steps);
+  const whole = text.slice(0, text.lastIndexOf('\n') + 1).split('\n');
+  return whole
+    .filter((line) => line !== '')
+    .map((line, index) => {
+      const record = parseStep(line, `${directory}: steps.jsonl:${index + 1}`);
+      if (record.step !== index) {
+        throw new Error(`${directory}: line ${index + 1} of steps.jsonl is of step ${record.step}`);
+      }
+      return record;
+    });
+}
+
+export async function readRollouts(directory: string, step: number): Promise<CreditedRollout[]> {
+  return await readStepFiles(stepDirectory(runLayout(directory), step));
+}
+
+/** Names of the run directories under `root`, sorted. */
+export async function listRuns(root: string): Promise<string[]> {
+  const names: string[] = [];
+  for (const entry of await readdir(root, { withFileTypes: true })) {
+    if (!entry.isDirectory()) continue;
+    const inside = await readdir(join(root, entry.name));
+    if (inside.includes('manifest.json')) names.push(entry.name);
+  }
+  return names.sort();
+}
+
+function parseStep(line: string, where: string): StepRecord {
+  try {
+    return stepRecordSchema.parse(JSON.parse(line));
+  } catch (cause) {
+    throw new Error(`${where}: not a valid step record`, { cause });
+  }
+}
+
+async function readIfPresent(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (cause) {
+    if (isMissing(cause)) return '';
+    throw cause;
+  }
+}
