@@ -41,6 +41,8 @@ export const annotatedItemSchema = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('question'),
     ...fields,
+    /** For a question whose evidence falls into one chunk: it becomes a recall probe of this category. */
+    category: categorySchema.optional(),
     goldFacts: z.array(annotatedFactSchema).min(1),
   }),
 ]);
