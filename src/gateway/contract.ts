@@ -23,8 +23,12 @@ export type Writer =
 
 export interface SlotOptions {
   readonly writer: Writer;
+  /**
+   * A request that is not of exactly one of these fails closed. Empty is for a relay in production only: nothing is
+   * recognised or checked, and calls carry the stage `unchecked`.
+   */
   readonly stages: readonly Stage[];
-  /** Root of this slot's sampling seeds; a call's seed is (seed, call id). */
+  /** Root of this slot's sampling seeds; a call's seed is (seed, purpose, prompt ids, how often they came before). */
   readonly seed: string;
 }
 
@@ -34,11 +38,24 @@ export interface Slot extends AsyncDisposable {
   readonly embeddings: Endpoint & { readonly dimensions: number };
   /** What calls that arrive from now on are for. */
   setPurpose(purpose: Call['purpose']): void;
-  /** Calls recorded since the last take, in order of arrival. Throws while one is still in flight. */
+  /**
+   * Calls recorded since the last take, in order of arrival. Throws while one is still in flight. A call whose answer
+   * never reached the framework is a fault of boundary `gateway`; a failed embedding is a call of stage `embeddings`.
+   */
   take(): readonly Call[];
+}
+
+/** A request that was turned away at the door. It reached no writer and no slot's record. */
+export interface Refusal {
+  readonly reason: 'unknown-slot' | 'closed-slot' | 'missing-key' | 'wrong-key' | 'unknown-route';
+  readonly method: string;
+  /** Route with the slot id left out. */
+  readonly route: string;
 }
 
 export interface Gateway extends AsyncDisposable {
   readonly baseUrl: string;
+  /** Every refusal counts; the details of the last hundred are kept. */
+  readonly refusals: { readonly count: number; readonly recent: readonly Refusal[] };
   openSlot(options: SlotOptions): Slot;
 }
