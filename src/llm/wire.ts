@@ -112,7 +112,11 @@ export interface EmittedCompletion {
   readonly model: string;
   readonly choices: readonly {
     readonly index: 0;
-    readonly message: { readonly role: 'assistant'; readonly content: string; readonly refusal: null };
+    readonly message: {
+      readonly role: 'assistant';
+      readonly content: string;
+      readonly refusal: null;
+    };
     readonly logprobs: null;
     readonly finish_reason: 'stop' | 'length';
   }[];
