@@ -103,7 +103,10 @@ test('a checkpoint comes back whole, and a second save replaces the first', asyn
   await saveCheckpoint(directory, checkpoint(1));
   await saveCheckpoint(directory, checkpoint(2));
   const back = await loadCheckpoint(directory);
-  expect(back).toEqual({ ...checkpoint(2), config: { ...checkpoint(2).config, dtype: 'float32' } });
+  expect(back).toEqual({
+    ...checkpoint(2),
+    config: { ...checkpoint(2).config, dtype: 'float32', torch_dtype: 'float32' },
+  });
 });
 
 test('a save killed before, between or after its renames leaves a whole checkpoint', async () => {

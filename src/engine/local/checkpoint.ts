@@ -48,7 +48,9 @@ export async function saveCheckpoint(
   await recover(target);
   await rm(saving, { recursive: true, force: true });
   await mkdir(saving);
-  const config = { ...checkpoint.config, dtype: DTYPE_NAMES[dtype] };
+  const name = DTYPE_NAMES[dtype];
+  // Transformers 5 reads `dtype`, older versions and other loaders `torch_dtype`.
+  const config = { ...checkpoint.config, dtype: name, torch_dtype: name };
   const texts = new Map(checkpoint.language).set('config.json', json(config));
   if (checkpoint.trainer !== undefined) texts.set('trainer.json', json(checkpoint.trainer));
   for (const [name, text] of texts) {
