@@ -1,0 +1,111 @@
+/** One open bank a directory: a lock file that names the holding process, and that a dead process's successor takes over. */
+import { readFileSync } from 'node:fs';
+import { link, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { FaultError } from '../core/outcome.ts';
+
+export const LOCK_FILE = 'bank.lock';
+
+const holderSchema = z.object({
+  pid: z.int().positive(),
+  startedAt: z.string(),
+  nonce: z.string(),
+});
+
+export interface BankLock {
+  /** Removes the lock file. A second call does nothing. */
+  release(): Promise<void>;
+}
+
+/** Rejects with a `FaultError` of boundary `store` while a living process holds the bank. */
+export async function lockBank(dir: string): Promise<BankLock> {
+  const path = join(dir, LOCK_FILE);
+  const nonce = crypto.randomUUID();
+  const holder = JSON.stringify({ pid: process.pid, startedAt: startOf(process.pid), nonce });
+  const draft = `${path}.${nonce}`;
+  await writeFile(draft, holder);
+  try {
+    // A link appears whole or not at all, so nobody reads half a lock.
+    while (!(await tryLink(draft, path))) await removeStale(dir, nonce);
+  } finally {
+    await rm(draft);
+  }
+  return { release: () => rm(path, { force: true }) };
+}
+
+/** True while a living process has the bank open. */
+export async function isBankLocked(dir: string): Promise<boolean> {
+  const text = await readIfPresent(join(dir, LOCK_FILE));
+  return text !== undefined && isAlive(text);
+}
+
+async function removeStale(dir: string, nonce: string): Promise<void> {
+  const path = join(dir, LOCK_FILE);
+  const text = await readIfPresent(path);
+  if (text === undefined) return;
+  if (isAlive(text)) throw new FaultError('store', `the bank in ${dir} is open elsewhere: ${text}`);
+  const aside = `${path}.${nonce}.stale`;
+  if (!(await absentUnless(rename(path, aside)))) return;
+  const taken = await readFile(aside, 'utf8');
+  // Between reading and renaming another process may have taken over: give it its lock back.
+  if (taken !== text) await tryLink(aside, path);
+  await rm(aside);
+}
+
+async function tryLink(from: string, to: string): Promise<boolean> {
+  try {
+    await link(from, to);
+    return true;
+  } catch (cause) {
+    if (hasCode(cause, 'EEXIST')) return false;
+    throw cause;
+  }
+}
+
+async function absentUnless(work: Promise<void>): Promise<boolean> {
+  try {
+    await work;
+    return true;
+  } catch (cause) {
+    if (hasCode(cause, 'ENOENT')) return false;
+    throw cause;
+  }
+}
+
+async function readIfPresent(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (cause) {
+    if (hasCode(cause, 'ENOENT')) return undefined;
+    throw cause;
+  }
+}
+
+/** Same id and, where the system tells it, same start: a process id alone is reused, above all in containers. */
+function isAlive(text: string): boolean {
+  const { pid, startedAt } = holderSchema.parse(JSON.parse(text));
+  try {
+    process.kill(pid, 0);
+  } catch (cause) {
+    if (hasCode(cause, 'ESRCH')) return false;
+    if (!hasCode(cause, 'EPERM')) throw cause;
+  }
+  return startOf(pid) === startedAt;
+}
+
+/** Clock ticks since boot at which a process started, with the boot's id; empty where there is no `/proc`. */
+function startOf(pid: number): string {
+  try {
+    const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return `${boot}:${stat.slice(stat.lastIndexOf(')')).split(' ')[20] ?? ''}`;
+  } catch (cause) {
+    if (hasCode(cause, 'ENOENT')) return '';
+    throw cause;
+  }
+}
+
+function hasCode(cause: unknown, code: string): boolean {
+  return cause instanceof Error && 'code' in cause && cause.code === code;
+}
