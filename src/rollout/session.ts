@@ -1,0 +1,163 @@
+/** A rollout's working copy of its parent bank with its private slot; restored by replaying what was recorded. */
+import { cp, mkdir, rm } from 'node:fs/promises';
+import type { Listing } from '../core/bank.ts';
+import type { ChatMessage } from '../core/chat.ts';
+import type { Window } from '../core/conversation.ts';
+import { boundary, FaultError } from '../core/outcome.ts';
+import type { Stage } from '../core/stage.ts';
+import type { Call, ChunkWrite } from '../core/trace.ts';
+import type { Gateway, Slot, Writer } from '../gateway/contract.ts';
+import type { Bank, Harness } from '../harness/contract.ts';
+import { faultOf, type OpenBank } from './write-chunk.ts';
+
+export interface RolloutParts {
+  readonly gateway: Gateway;
+  readonly harness: Harness;
+  readonly writer: Writer;
+  /** |x| under the run's pinned tokenizer. */
+  readonly countTokens: (text: string) => number;
+  /** Aborting ends the rollout after the write in hand. */
+  readonly signal?: AbortSignal;
+}
+
+/** Where a bank starts from: nothing, or a closed directory whose content hash is known. */
+export type Parent =
+  | { readonly kind: 'empty' }
+  | { readonly kind: 'bank'; readonly directory: string; readonly hash: string };
+
+export interface RolloutTask {
+  readonly window: Window;
+  readonly sequence: string;
+  /** i, from 0. */
+  readonly index: number;
+  readonly parent: Parent;
+  /** Root of all sampling of this rollout. */
+  readonly seed: string;
+  /** This rollout's own; must not exist yet. */
+  readonly directory: string;
+}
+
+export interface Session extends OpenBank, AsyncDisposable {
+  readonly parentHash: string;
+  listing: Listing;
+}
+
+/** The parent on disk is not the one that the opened bank shows: nothing after this can be trusted. */
+export class ParentBankError extends Error {
+  override readonly name = 'ParentBankError';
+}
+
+/** Forks the parent, opens the copy, and checks that the framework really sees the parent's content. */
+export async function openSession(
+  parts: RolloutParts,
+  task: RolloutTask,
+  writer: Writer = parts.writer,
+): Promise<Session> {
+  await fork(task);
+  const slot = parts.gateway.openSlot({ writer, stages: parts.harness.stages, seed: task.seed });
+  try {
+    const bank = await openBank(parts.harness, slot, task);
+    const parentHash = await bank.contentHash();
+    assertCarriedOver(task, parentHash);
+    const listing = await bank.list();
+    const { harness, countTokens } = parts;
+    return {
+      harness,
+      slot,
+      bank,
+      countTokens,
+      parentHash,
+      listing,
+      async [Symbol.asyncDispose]() {
+        try {
+          await bank[Symbol.asyncDispose]();
+        } finally {
+          await slot[Symbol.asyncDispose]();
+        }
+      },
+    };
+  } catch (cause) {
+    await slot[Symbol.asyncDispose]();
+    throw cause;
+  }
+}
+
+/**
+ * The bank as it was before a failed chunk: a fresh fork on which the recorded answers are written again. No model is
+ * asked. Rejects with a `FaultError` where the framework does not arrive at the recorded content.
+ */
+export async function restoreSession(
+  parts: RolloutParts,
+  task: RolloutTask,
+  writes: readonly ChunkWrite[],
+): Promise<Session> {
+  const last = writes.at(-1);
+  if (last === undefined) return await openSession(parts, task);
+  const directory = `${task.directory}.replay`;
+  await replay(parts, { ...task, directory }, writes);
+  const parent: Parent = { kind: 'bank', directory, hash: last.hashAfter };
+  return await openSession(parts, { ...task, parent });
+}
+
+async function replay(
+  parts: RolloutParts,
+  task: RolloutTask,
+  writes: readonly ChunkWrite[],
+): Promise<void> {
+  const reply = replyFrom(writes.flatMap(({ calls }) => calls));
+  await using session = await openSession(parts, task, { kind: 'scripted', reply });
+  for (const [t, recorded] of writes.entries()) {
+    const chunk = task.window.chunks[t];
+    if (chunk === undefined) throw new Error(`no chunk ${t} in window ${task.window.id}`);
+    session.slot.setPurpose('write');
+    // A framework may refuse a malformed answer, now as then: the content decides whether the replay is faithful.
+    await faultOf(() => session.bank.write(chunk));
+    session.slot.take();
+    if ((await session.bank.contentHash()) !== recorded.hashAfter) {
+      throw new FaultError('store', `chunk ${chunk.id} cannot be restored: its replay differs`);
+    }
+  }
+  await session.bank.close();
+}
+
+/** The recorded answer to the same messages; several answers to the same come in their order. */
+function replyFrom(
+  calls: readonly Call[],
+): (stage: Stage, messages: readonly ChatMessage[]) => string {
+  const answers = new Map<string, string[]>();
+  for (const { messages, text } of calls) {
+    const key = JSON.stringify(messages);
+    const queue = answers.get(key);
+    if (queue === undefined) answers.set(key, [text]);
+    else queue.push(text);
+  }
+  return (_stage, messages) => {
+    const answer = answers.get(JSON.stringify(messages))?.shift();
+    if (answer === undefined) throw new FaultError('harness', 'a replayed write asked anew');
+    return answer;
+  };
+}
+
+async function fork({ parent, directory }: RolloutTask): Promise<void> {
+  await rm(directory, { recursive: true, force: true });
+  if (parent.kind === 'empty') await mkdir(directory, { recursive: true });
+  else await boundary('store', () => cp(parent.directory, directory, { recursive: true }));
+}
+
+async function openBank(harness: Harness, slot: Slot, task: RolloutTask): Promise<Bank> {
+  const [first] = task.window.chunks;
+  if (first === undefined) throw new Error(`window ${task.window.id} has no chunk`);
+  return await harness.open({
+    dir: task.directory,
+    model: slot.model,
+    embeddings: slot.embeddings,
+    now: first.at,
+  });
+}
+
+function assertCarriedOver({ parent, window, directory }: RolloutTask, found: string): void {
+  if (parent.kind === 'empty' || parent.hash === found) return;
+  throw new ParentBankError(
+    `bank not carried over: window ${window.id} must start from ${parent.hash} (${parent.directory}), but the bank opened in ${directory} has content ${found}`,
+  );
+}

@@ -1,0 +1,183 @@
+/** A memory framework small enough to read: real model calls over HTTP, one JSON file a bank, and every way to misbehave. */
+import { randomUUID } from 'node:crypto';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Listing, Memory } from '../core/bank.ts';
+import type { Endpoint } from '../core/chat.ts';
+import type { Chunk } from '../core/conversation.ts';
+import { renderMessage } from '../core/conversation.ts';
+import { boundary, FaultError } from '../core/outcome.ts';
+import type { RequestedOperation } from '../core/stage.ts';
+import type { Bank, Harness, OpenOptions } from '../harness/contract.ts';
+import { hashMultiset } from '../lib/hash.ts';
+import { keepStage, renderKeepRequest } from './keep-stage.ts';
+
+/** What a test can make go wrong at one moment. */
+export type Misbehaviour =
+  /** The framework dies in the write. */
+  | 'crash'
+  /** The model is asked and its answer is not stored. */
+  | 'lose-write'
+  /** The write empties the store and reports success. */
+  | 'wipe'
+  /** The write reports success without asking the model. */
+  | 'no-call'
+  /** The listing is one page of two. */
+  | 'cap-listing'
+  /** The bank on disk is not read. */
+  | 'forget-parent'
+  /** The request goes to the endpoint of the bank that was opened first. */
+  | 'wrong-slot'
+  /** Reading stores what was asked. */
+  | 'store-question';
+
+export interface Moment {
+  readonly operation: 'open' | 'write' | 'list' | 'retrieve';
+  readonly directory: string;
+  readonly chunkId?: string;
+}
+
+export interface MemoryHarnessOptions {
+  readonly configuration?: string;
+  readonly misbehave?: (moment: Moment) => Misbehaviour | undefined;
+}
+
+const PAGE = 2;
+
+export function createMemoryHarness(options: MemoryHarnessOptions = {}): Harness {
+  const state: Shared = { misbehave: options.misbehave ?? (() => undefined), first: undefined };
+  return {
+    configuration: options.configuration ?? 'memory',
+    version: 'memory@1',
+    stages: [keepStage],
+    heldOut: false,
+    requiredStages: [keepStage.name],
+    open: (openOptions) => boundary('harness', () => openMemoryBank(openOptions, state)),
+    [Symbol.asyncDispose]: async () => {},
+  };
+}
+
+interface Shared {
+  readonly misbehave: NonNullable<MemoryHarnessOptions['misbehave']>;
+  /** The model endpoint of the bank that was opened first. */
+  first: Endpoint | undefined;
+}
+
+async function openMemoryBank(options: OpenOptions, shared: Shared): Promise<Bank> {
+  await mkdir(options.dir, { recursive: true });
+  shared.first ??= options.model;
+  const trouble = shared.misbehave({ operation: 'open', directory: options.dir });
+  const memories = trouble === 'forget-parent' ? [] : await load(options.dir);
+  return new MemoryBank(options, shared, memories);
+}
+
+type Operations = readonly RequestedOperation[];
+
+class MemoryBank implements Bank {
+  readonly #options: OpenOptions;
+  readonly #shared: Shared;
+  #memories: Memory[];
+
+  constructor(options: OpenOptions, shared: Shared, memories: Memory[]) {
+    this.#options = options;
+    this.#shared = shared;
+    this.#memories = memories;
+  }
+
+  write(chunk: Chunk): Promise<void> {
+    return boundary('harness', async () => {
+      const trouble = this.#trouble('write', chunk.id);
+      if (trouble === 'crash') throw new FaultError('harness', 'the framework died');
+      if (trouble === 'no-call') return;
+      const operations = await this.#askWriter(chunk, trouble);
+      if (trouble === 'lose-write') return;
+      if (trouble === 'wipe') this.#memories = [];
+      else operations.map((operation) => this.#store(operation));
+      await this.#save();
+    });
+  }
+
+  list(): Promise<Listing> {
+    const all = [...this.#memories];
+    return Promise.resolve(this.#trouble('list') === 'cap-listing' ? all.slice(0, PAGE) : all);
+  }
+
+  async retrieve(question: string): Promise<string> {
+    if (this.#trouble('retrieve') === 'store-question') {
+      this.#store({ kind: 'add', text: question });
+    }
+    return this.#memories
+      .map(({ text }) => text)
+      .sort()
+      .join('\n');
+  }
+
+  contentHash(): Promise<string> {
+    return Promise.resolve(hashMultiset(this.#memories.map(({ text }) => text)));
+  }
+
+  async close(): Promise<void> {
+    await this.#save();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  async #askWriter(chunk: Chunk, trouble: Misbehaviour | undefined): Promise<Operations> {
+    const request = renderKeepRequest(chunk.messages.map(renderMessage), this.#memories);
+    const model = trouble === 'wrong-slot' ? this.#firstModel() : this.#options.model;
+    const verdict = keepStage.check(await ask(model, request), request);
+    // As real frameworks do, it reports a malformed answer as a failure of its own.
+    if (verdict.kind === 'malformed') throw new FaultError('harness', 'cannot parse the answer');
+    return verdict.operations;
+  }
+
+  #store(operation: RequestedOperation): void {
+    if (operation.kind !== 'add') return;
+    const { text } = operation;
+    if (this.#memories.some((memory) => memory.text === text)) return;
+    this.#memories.push({ id: randomUUID(), text, store: 'memory' });
+  }
+
+  async #save(): Promise<void> {
+    await writeFile(bankFile(this.#options.dir), JSON.stringify(this.#memories));
+  }
+
+  #firstModel(): Endpoint {
+    if (this.#shared.first === undefined) throw new Error('no bank was opened');
+    return { ...this.#shared.first, apiKey: this.#options.model.apiKey };
+  }
+
+  #trouble(operation: Moment['operation'], chunkId?: string): Misbehaviour | undefined {
+    const directory = this.#options.dir;
+    const where = chunkId === undefined ? {} : { chunkId };
+    return this.#shared.misbehave({ operation, directory, ...where });
+  }
+}
+
+function bankFile(directory: string): string {
+  return join(directory, 'bank.json');
+}
+
+async function load(directory: string): Promise<Memory[]> {
+  try {
+    return JSON.parse(await readFile(bankFile(directory), 'utf8'));
+  } catch (cause) {
+    if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return [];
+    throw cause;
+  }
+}
+
+async function ask({ baseUrl, apiKey, model }: Endpoint, messages: unknown): Promise<string> {
+  const response = await fetch(`${baseUrl}/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${apiKey}` },
+    body: JSON.stringify({ model, messages }),
+  });
+  if (!response.ok) throw new FaultError('harness', `the model answered ${response.status}`);
+  const body: { choices: { message: { content: string } }[] } = JSON.parse(await response.text());
+  const content = body.choices[0]?.message.content;
+  if (content === undefined) throw new FaultError('harness', 'the model answered nothing');
+  return content;
+}
