@@ -12,7 +12,7 @@ import { inTimeOrder, timeProblem } from './times.ts';
 const idSchema = z.union([z.string(), z.number()]).transform(String);
 const sessionLineSchema = z.looseObject({
   id: idSchema.optional(),
-  user: idSchema.refine((user) => !isBlank(user), 'must not be blank'),
+  user: idSchema.refine((user) => !isBlank(user), 'must not be blank.'),
   at: z.unknown().optional(),
   messages: z.array(rawMessageSchema),
 });
@@ -85,15 +85,20 @@ function ignoredFields(line: Record<string, unknown>) {
     .map((field) => note('ignored-field', field));
 }
 
+const NOT_AN_ARRAY = 'looks like one JSON array. Write one session a line, e.g. with jq -c ".[]".';
+
 function parseLine({ text, number }: Line, where: string): unknown {
   try {
-    return JSON.parse(text);
+    const value: unknown = JSON.parse(text);
+    if (Array.isArray(value)) throw new InputError(where, NOT_AN_ARRAY);
+    return value;
   } catch (cause) {
-    const isArray = number === 1 && text.trimStart().startsWith('[');
-    const advice = isArray
-      ? 'looks like one JSON array. Write one session a line, e.g. with jq -c ".[]".'
+    if (cause instanceof InputError) throw cause;
+    const startsArray = number === 1 && text.trimStart().startsWith('[');
+    const problem = startsArray
+      ? NOT_AN_ARRAY
       : 'is not JSON. Every line must be one complete session object.';
-    throw new InputError(where, advice, { cause });
+    throw new InputError(where, problem, { cause });
   }
 }
 
