@@ -1,0 +1,68 @@
+/** Runs graphs on onnxruntime-node: native kernels, forward and backward alike. */
+import type * as Ort from 'onnxruntime-node';
+import type { Executor, Program, Tensor, TensorData, Tensors } from './executor.ts';
+import type { Graph } from './graph.ts';
+import { toOnnx } from './onnx.ts';
+
+export interface OrtOptions {
+  readonly threads: number;
+}
+
+/** Rejects where the native library is missing. */
+export async function createOrtExecutor({ threads }: OrtOptions): Promise<Executor> {
+  const ort = await import('onnxruntime-node');
+  return {
+    name: 'onnxruntime',
+    compile: async (graph: Graph): Promise<Program> => {
+      const session = await ort.InferenceSession.create(toOnnx(graph), {
+        intraOpNumThreads: threads,
+        interOpNumThreads: 1,
+        executionMode: 'sequential',
+        graphOptimizationLevel: 'all',
+        enableMemPattern: true,
+        logSeverityLevel: 3,
+      });
+      return createProgram(ort, session);
+    },
+  };
+}
+
+function createProgram(ort: typeof Ort, session: Ort.InferenceSession): Program {
+  const names = session.outputNames;
+  return {
+    run: async (feeds: Tensors, into: Tensors = {}): Promise<Tensors> => {
+      const inputs = mapTensors(ort, feeds);
+      const given = mapTensors(ort, into);
+      const fetches = Object.fromEntries(names.map((name) => [name, given[name] ?? null]));
+      const results = await session.run(inputs, fetches);
+      return Object.fromEntries(names.map((name) => [name, fromOrt(results[name], name)]));
+    },
+    [Symbol.asyncDispose]: () => session.release(),
+  };
+}
+
+function mapTensors(ort: typeof Ort, tensors: Tensors): Record<string, Ort.Tensor> {
+  return Object.fromEntries(
+    Object.entries(tensors).map(([name, tensor]) => [name, toOrt(ort, tensor)]),
+  );
+}
+
+function toOrt(ort: typeof Ort, { dims, data }: Tensor): Ort.Tensor {
+  if (data instanceof Float32Array) return new ort.Tensor('float32', data, dims);
+  if (data instanceof Int32Array) return new ort.Tensor('int32', data, dims);
+  if (data instanceof BigInt64Array) return new ort.Tensor('int64', data, dims);
+  throw new Error('onnxruntime runs in single precision only');
+}
+
+function fromOrt(value: Ort.OnnxValue | undefined, name: string): Tensor {
+  if (value === undefined || !('data' in value)) throw new Error(`no result ${name}`);
+  const { data, dims } = value;
+  if (!isTensorData(data)) throw new Error(`result ${name} has type ${value.type}`);
+  return { dims, data };
+}
+
+function isTensorData(data: unknown): data is TensorData {
+  return (
+    data instanceof Float32Array || data instanceof Int32Array || data instanceof BigInt64Array
+  );
+}

@@ -1,0 +1,101 @@
+/** Runs graphs in plain TypeScript: the oracle of the tests and the fallback where no native runtime loads. */
+import type { Executor, FloatArray, Program, Tensor, Tensors } from './executor.ts';
+import type { Graph, Node } from './graph.ts';
+import type { Kernel } from './kernels.ts';
+import { attentionKernels } from './kernels-attention.ts';
+import { elementwiseKernels } from './kernels-elementwise.ts';
+import { layoutKernels } from './kernels-layout.ts';
+import { productKernels } from './kernels-products.ts';
+import { rowKernels } from './kernels-rows.ts';
+
+const KERNELS: Readonly<Record<string, Kernel>> = {
+  ...attentionKernels,
+  ...elementwiseKernels,
+  ...layoutKernels,
+  ...productKernels,
+  ...rowKernels,
+};
+
+export interface TypescriptOptions {
+  /** Double precision is for finite differences. */
+  readonly precision: 'single' | 'double';
+}
+
+export function createTypescriptExecutor({ precision }: TypescriptOptions): Executor {
+  const allocate = (length: number): FloatArray =>
+    precision === 'single' ? new Float32Array(length) : new Float64Array(length);
+  return {
+    name: 'typescript',
+    compile: async (graph: Graph): Promise<Program> => {
+      const lastUse = lastUses(graph);
+      return {
+        run: async (feeds, into = {}) =>
+          copyInto(execute({ graph, lastUse, allocate }, feeds), into),
+        [Symbol.asyncDispose]: async () => undefined,
+      };
+    },
+  };
+}
+
+interface Compiled {
+  readonly graph: Graph;
+  readonly lastUse: ReadonlyMap<string, number>;
+  allocate(length: number): FloatArray;
+}
+
+function lastUses(graph: Graph): Map<string, number> {
+  const last = new Map<string, number>();
+  for (const [index, node] of graph.nodes.entries()) {
+    for (const value of node.inputs) if (value !== undefined) last.set(value.name, index);
+  }
+  return last;
+}
+
+function execute({ graph, lastUse, allocate }: Compiled, feeds: Tensors): Tensors {
+  const values = new Map<string, Tensor>(Object.entries(feeds));
+  for (const { value, data } of graph.constants) {
+    values.set(value.name, { dims: value.shape.map(Number), data });
+  }
+  for (const [index, node] of graph.nodes.entries()) {
+    const inputs = node.inputs.map((value) =>
+      value === undefined ? undefined : known(values, value.name, node),
+    );
+    const kernel = KERNELS[node.op];
+    if (kernel === undefined) throw new Error(`no TypeScript kernel for ${node.op}`);
+    const results = kernel({ inputs, attributes: node.attributes, allocate });
+    for (const [position, output] of node.outputs.entries()) {
+      const result = results[position];
+      if (result === undefined) throw new Error(`${node.op} gave no output ${position}`);
+      values.set(output.name, result);
+    }
+    for (const value of node.inputs) {
+      if (value !== undefined && lastUse.get(value.name) === index) values.delete(value.name);
+    }
+  }
+  return Object.fromEntries(
+    graph.outputs.map(({ name }) => {
+      const result = values.get(name);
+      if (result === undefined) throw new Error(`no result ${name}`);
+      return [name, result];
+    }),
+  );
+}
+
+function known(values: ReadonlyMap<string, Tensor>, name: string, node: Node): Tensor {
+  const tensor = values.get(name);
+  if (tensor === undefined) throw new Error(`${node.op} needs ${name}, which was not fed`);
+  return tensor;
+}
+
+function copyInto(results: Tensors, into: Tensors): Tensors {
+  for (const [name, target] of Object.entries(into)) {
+    const source = results[name];
+    if (source === undefined) throw new Error(`no result ${name} to write`);
+    if (source.data === target.data) continue;
+    if (target.data instanceof BigInt64Array || source.data instanceof BigInt64Array) {
+      throw new Error(`result ${name} cannot be written in place`);
+    }
+    target.data.set(source.data);
+  }
+  return { ...results, ...into };
+}

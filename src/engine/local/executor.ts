@@ -1,0 +1,38 @@
+/** What runs a graph: compiled once, then fed tensors. */
+import type { Graph } from './graph.ts';
+
+export type FloatArray = Float32Array | Float64Array;
+export type TensorData = FloatArray | Int32Array | BigInt64Array;
+
+export interface Tensor {
+  readonly dims: readonly number[];
+  readonly data: TensorData;
+}
+
+export type Tensors = Readonly<Record<string, Tensor>>;
+
+export interface Program extends AsyncDisposable {
+  /**
+   * Results by output name. Those named in `into` are written into its arrays; an array may be fed and
+   * written in the same run only where the operation defines it (the key-value cache).
+   */
+  run(feeds: Tensors, into?: Tensors): Promise<Tensors>;
+}
+
+export interface Executor {
+  readonly name: 'onnxruntime' | 'typescript';
+  compile(graph: Graph): Promise<Program>;
+}
+
+/** The float data of a named result. */
+export function floats(tensors: Tensors, name: string): FloatArray {
+  const data = tensors[name]?.data;
+  if (data instanceof Float32Array || data instanceof Float64Array) return data;
+  throw new Error(`no float tensor ${name}`);
+}
+
+export function int32s(tensors: Tensors, name: string): Int32Array {
+  const data = tensors[name]?.data;
+  if (data instanceof Int32Array) return data;
+  throw new Error(`no int32 tensor ${name}`);
+}

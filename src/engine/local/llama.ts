@@ -1,0 +1,204 @@
+/** The Llama decoder as a differentiable graph over a right-padded batch: tokens in, logits of the chosen rows out. */
+import type { Tape } from './autodiff.ts';
+import type { LlamaConfig } from './config.ts';
+import type { Tensor, Tensors } from './executor.ts';
+import type { Shape, Value } from './graph.ts';
+import { linear, multiply, reshape, selectRows, transpose } from './ops.ts';
+import { attention, type Rotation, rmsNorm, rotate, swiglu } from './ops-transformer.ts';
+import { EMBEDDING, FINAL_NORM, HEAD, layerNames, parameterShapes } from './parameters.ts';
+
+/** Sizes known only at run time. `tokens` = batch · length; `rows` are the positions whose logits are wanted. */
+const TOKENS = 'tokens';
+const BATCH = 'batch';
+const LENGTH = 'length';
+const ROWS = 'rows';
+
+/** Added to masked scores: its exponential is exactly 0 beside any real score. */
+const MASKED = -1e9;
+
+export interface LlamaForward {
+  readonly weights: ReadonlyMap<string, Value>;
+  /** Embedded tokens before the first block, [tokens, hidden]: a leaf, whose gradient the trainer adds to the embedding's rows. */
+  readonly embedded: Value;
+  /** [rows, vocabulary]. */
+  readonly logits: Value;
+}
+
+interface Build {
+  readonly tape: Tape;
+  readonly config: LlamaConfig;
+  readonly rotation: Rotation;
+  readonly mask: Value;
+  readonly shapes: Record<'query' | 'key' | 'value' | 'heads', Value>;
+  weight(name: string): Value;
+}
+
+export function buildLlama(tape: Tape, config: LlamaConfig): LlamaForward {
+  const { graph } = tape;
+  const weights = new Map(
+    parameterShapes(config).map(([name, shape]) => [name, graph.input(name, shape)]),
+  );
+  const weight = (name: string): Value => {
+    const value = weights.get(name);
+    if (value === undefined) throw new Error(`no tensor ${name}`);
+    return value;
+  };
+  const tokens = graph.input('tokens', [TOKENS], 'i32');
+  const rows = graph.input('rows', [ROWS], 'i32');
+  const inverse = graph.input('inverse', [TOKENS], 'i32');
+  const group = config.heads / config.keyValueHeads;
+  const build: Build = {
+    tape,
+    config,
+    weight,
+    rotation: rotationTables(tape, config),
+    mask: graph.input('mask', [groupedLength(group), LENGTH]),
+    shapes: {
+      query: graph.input('shape.query', [3], 'i64'),
+      key: graph.input('shape.key', [3], 'i64'),
+      value: graph.input('shape.value', [4], 'i64'),
+      heads: graph.input('shape.heads', [4], 'i64'),
+    },
+  };
+  const embedded = graph.node(
+    { op: 'Gather', inputs: [weight(EMBEDDING), tokens], attributes: { axis: 0 } },
+    { shape: [TOKENS, config.hiddenSize] },
+  );
+  let hidden = embedded;
+  for (let layer = 0; layer < config.layers; layer++) hidden = block(build, hidden, layer);
+  const chosen = selectRows(tape, hidden, { rows, inverse });
+  const normed = rmsNorm(tape, chosen, config.rmsNormEpsilon);
+  const head = weight(config.tiedEmbeddings ? EMBEDDING : HEAD);
+  const logits = linear(tape, normed, { weight: multiply(tape, head, weight(FINAL_NORM)) });
+  return { weights, embedded, logits };
+}
+
+function block(build: Build, hidden: Value, layer: number): Value {
+  const { tape, config, weight } = build;
+  const names = layerNames(layer);
+  /** A projection of a normalised input; the norm's scale is folded into it. */
+  const folded = (norm: string, name: string): Value => multiply(tape, weight(name), weight(norm));
+  const attended = selfAttention(build, rmsNorm(tape, hidden, config.rmsNormEpsilon), {
+    query: folded(names.inputNorm, names.query),
+    key: folded(names.inputNorm, names.key),
+    value: folded(names.inputNorm, names.value),
+  });
+  const middle = linear(tape, attended, { weight: weight(names.output), residual: hidden });
+  const normed = rmsNorm(tape, middle, config.rmsNormEpsilon);
+  const gate = linear(tape, normed, { weight: folded(names.postNorm, names.gate) });
+  const up = linear(tape, normed, { weight: folded(names.postNorm, names.up) });
+  const inner = swiglu(tape, gate, up);
+  return linear(tape, inner, { weight: weight(names.down), residual: middle });
+}
+
+type Projections = Readonly<Record<'query' | 'key' | 'value', Value>>;
+
+/** Grouped queries: the query heads of one key head lie below each other, so one product serves them all. */
+function selfAttention(build: Build, x: Value, weights: Projections): Value {
+  const { tape, config, rotation, shapes, mask } = build;
+  const { heads, keyValueHeads, headDim } = config;
+  const group = heads / keyValueHeads;
+  const turned = (name: 'query' | 'key', count: number): Value => {
+    const projected = reshape(tape, linear(tape, x, { weight: weights[name] }), {
+      shape: [BATCH, LENGTH, count * headDim],
+      sizes: shapes[name],
+    });
+    const split: Shape = [BATCH, LENGTH, count, headDim];
+    return transpose(
+      tape,
+      reshape(tape, rotate(tape, projected, rotation), { shape: split }),
+      [0, 2, 1, 3],
+    );
+  };
+  const value = reshape(tape, linear(tape, x, { weight: weights.value }), {
+    shape: [BATCH, LENGTH, keyValueHeads, headDim],
+    sizes: shapes.value,
+  });
+  const query = turned('query', heads);
+  const stacked: Shape = [BATCH, keyValueHeads, groupedLength(group), headDim];
+  const output = attention(tape, {
+    query: group === 1 ? query : reshape(tape, query, { shape: stacked }),
+    key: turned('key', keyValueHeads),
+    value: transpose(tape, value, [0, 2, 1, 3]),
+    mask,
+  });
+  const unstacked: Shape = [BATCH, heads, LENGTH, headDim];
+  const perHead = group === 1 ? output : reshape(tape, output, { shape: unstacked });
+  return reshape(tape, transpose(tape, perHead, [0, 2, 1, 3]), {
+    shape: [TOKENS, heads * headDim],
+    back: shapes.heads,
+  });
+}
+
+function groupedLength(group: number): string {
+  return group === 1 ? LENGTH : `${group}·${LENGTH}`;
+}
+
+function rotationTables(tape: Tape, config: LlamaConfig): Rotation {
+  const { cos, sin } = rotaryTables(config);
+  const shape: Shape = [config.contextLength, config.headDim / 2];
+  return {
+    cos: tape.graph.table(cos, shape),
+    sin: tape.graph.table(sin, shape),
+    minusSin: tape.graph.table(
+      sin.map((value) => -value),
+      shape,
+    ),
+  };
+}
+
+/** cos and sin of position · theta^(−2i/d), row by position. */
+export function rotaryTables(config: LlamaConfig): { cos: Float32Array; sin: Float32Array } {
+  const half = config.headDim / 2;
+  const cos = new Float32Array(config.contextLength * half);
+  const sin = new Float32Array(config.contextLength * half);
+  for (let position = 0; position < config.contextLength; position++) {
+    for (let i = 0; i < half; i++) {
+      const angle = position * config.ropeTheta ** (-i / half);
+      cos[position * half + i] = Math.cos(angle);
+      sin[position * half + i] = Math.sin(angle);
+    }
+  }
+  return { cos, sin };
+}
+
+/** A right-padded batch: row b of `tokens` holds one segment from position 0. */
+export interface LlamaBatch {
+  readonly batch: number;
+  readonly length: number;
+  readonly tokens: Int32Array;
+  /** Distinct flat positions (b · length + t) whose logits are wanted. */
+  readonly rows: Int32Array;
+}
+
+/** Everything the graph is fed apart from the weights. Causality alone hides the padding: it lies on the right. */
+export function llamaFeeds(config: LlamaConfig, batch: LlamaBatch): Tensors {
+  const { batch: size, length, tokens, rows } = batch;
+  const { heads, keyValueHeads, headDim } = config;
+  const inverse = new Int32Array(tokens.length).fill(rows.length);
+  for (const [index, row] of rows.entries()) inverse[row] = index;
+  const shape = (...dims: number[]): Tensor => ({
+    dims: [dims.length],
+    data: BigInt64Array.from(dims, BigInt),
+  });
+  const group = heads / keyValueHeads;
+  return {
+    tokens: { dims: [tokens.length], data: tokens },
+    rows: { dims: [rows.length], data: rows },
+    inverse: { dims: [inverse.length], data: inverse },
+    mask: { dims: [group * length, length], data: causalMask(group, length) },
+    'shape.query': shape(size, length, heads * headDim),
+    'shape.key': shape(size, length, keyValueHeads * headDim),
+    'shape.value': shape(size, length, keyValueHeads, headDim),
+    'shape.heads': shape(size, length, heads, headDim),
+  };
+}
+
+function causalMask(group: number, length: number): Float32Array {
+  const mask = new Float32Array(group * length * length);
+  for (let row = 0; row < group * length; row++) {
+    const position = row % length;
+    mask.fill(MASKED, row * length + position + 1, (row + 1) * length);
+  }
+  return mask;
+}
