@@ -4,6 +4,7 @@ import { addAbortSignal } from 'node:stream';
 import type { ChatMessage } from '../core/chat.ts';
 import type { Stage } from '../core/stage.ts';
 import { toChatMessage } from '../llm/messages.ts';
+import { tryJson } from '../llm/parse-json.ts';
 import { type ChatRequest, chatRequestSchema } from '../llm/wire.ts';
 import type { Arrival } from './answer.ts';
 import type { SlotOptions } from './contract.ts';
@@ -38,7 +39,7 @@ export async function readBody(
 }
 
 export function readChatRequest(body: Buffer, options: SlotOptions): ReadRequest {
-  const json = parseJson(body);
+  const json = tryJson(body.toString('utf8'));
   if (json === undefined) return bad('the request body is not JSON', 'invalid_json');
   const parsed = chatRequestSchema.safeParse(json);
   if (!parsed.success) {
@@ -74,15 +75,6 @@ function bad(
   more: { readonly param?: string; readonly messages?: readonly ChatMessage[] } = {},
 ): BadRequest {
   return { kind: 'bad', message, code, param: more.param ?? null, messages: more.messages ?? [] };
-}
-
-function parseJson(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString('utf8'));
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
 }
 
 const isSet = (value: unknown): boolean =>

@@ -53,25 +53,26 @@ export const chatResponseSchema = z.looseObject({
 });
 export type ChatResponse = z.infer<typeof chatResponseSchema>;
 
-/** One event of a provider's stream; the last one may carry usage and no choice. */
+/** One event of a provider's stream; the last one may carry usage and no choice, an error neither. */
 export const chatChunkSchema = z.looseObject({
-  choices: z.array(
-    z.looseObject({
-      index: z.int().optional(),
-      delta: z
-        .looseObject({
-          content: z.string().nullish(),
-          tool_calls: z.array(z.unknown()).nullish(),
-          refusal: z.string().nullish(),
-        })
-        .nullish(),
-      finish_reason: z.string().nullish(),
-    }),
-  ),
+  choices: z
+    .array(
+      z.looseObject({
+        index: z.int().optional(),
+        delta: z
+          .looseObject({
+            content: z.string().nullish(),
+            tool_calls: z.array(z.unknown()).nullish(),
+            refusal: z.string().nullish(),
+          })
+          .nullish(),
+        finish_reason: z.string().nullish(),
+      }),
+    )
+    .default([]),
   usage: wireUsageSchema.nullish(),
   error: z.looseObject({ message: z.string().optional() }).nullish(),
 });
-export type ChatChunk = z.infer<typeof chatChunkSchema>;
 
 export const embeddingsRequestSchema = z.looseObject({
   model: z.string(),
