@@ -3,6 +3,8 @@
     pip install torch==2.13.0 transformers==5.24.0
     python test/vectors/make-llama-vectors.py
 
+No padding token is set: transformers would leave its embedding row without a gradient.
+
 Each directory is an ordinary checkpoint plus `case.json` (token ids, weights w, the loss sum of w times negative
 log-likelihood) and `reference.safetensors` (logits of every sequence, gradient of every parameter). Weights are
 float32; the computation is float64.
@@ -36,7 +38,7 @@ def make(name: str, options: dict) -> None:
     torch.manual_seed(len(name))
     config = LlamaConfig(
         vocab_size=40, hidden_size=16, intermediate_size=24, num_hidden_layers=2, max_position_embeddings=64,
-        bos_token_id=None, eos_token_id=1, pad_token_id=0, attn_implementation="eager", **options,
+        bos_token_id=None, eos_token_id=1, pad_token_id=None, attn_implementation="eager", **options,
     )
     model = LlamaForCausalLM(config)
     with torch.no_grad():
