@@ -45,6 +45,7 @@ const EXTERNAL: Readonly<Record<string, readonly string[]>> = {
   llm: ['zod', 'eventsource-parser', 'undici'],
   tokens: ['zod', '@huggingface/tokenizers', '@huggingface/jinja'],
   data: ['zod'],
+  world: ['zod'],
   engine: ['zod', 'onnxruntime-node', 'onnxruntime-common'],
   harness: ['zod', 'mem0ai', 'better-sqlite3'],
   exam: ['zod'],

@@ -1,0 +1,155 @@
+/** What one session tells: draws tellings until it has its number of facts. */
+import type { EntityKind, FactSpec, Family } from './spec.ts';
+import { canRefer, type Known, type SessionContext } from './state.ts';
+import {
+  introduce,
+  type Told,
+  tellAgain,
+  tellChange,
+  tellCorrected,
+  tellFreshChange,
+  tellOfEntity,
+  tellPair,
+  tellPlainly,
+} from './tellings.ts';
+
+type Attempt = (context: SessionContext) => Told | undefined;
+
+/** Families of facts told in their own forms, with how often each is drawn. */
+const WEIGHTS: readonly (readonly [Exclude<Family, 'assistant'>, number])[] = [
+  ['plain', 0.38],
+  ['entity', 0.16],
+  ['exact', 0.16],
+  ['detail', 0.13],
+  ['content', 0.11],
+  ['relative', 0.06],
+];
+const ENTITY_KINDS: readonly EntityKind[] = ['project', 'trip'];
+
+/** Tellings in the order in which they were planned; the turns they take fit the session. */
+export function planSession(context: SessionContext): Told[] {
+  const { rng, state } = context;
+  const { factsPerChunk, turnsPerSession, repeatShare } = state.options;
+  const goal = rng.int(factsPerChunk.min, factsPerChunk.max);
+  const plan: Told[] = [];
+  let facts = 0;
+  let turns = 0;
+  while (facts < goal) {
+    const told = tellNext(context, { facts: goal - facts, turns: turnsPerSession - turns });
+    plan.push(told);
+    facts += told.facts.length;
+    turns += told.beats.length;
+  }
+  if (turns < turnsPerSession && rng.chance(repeatShare)) {
+    const again = repeatable(context);
+    if (again !== undefined) plan.push(tellAgain(context, again));
+  }
+  return plan;
+}
+
+/** What is still free: facts to tell, turns to tell them in. At least one turn per fact is left. */
+interface Room {
+  readonly facts: number;
+  readonly turns: number;
+}
+
+function tellNext(context: SessionContext, room: Room): Told {
+  const { options } = context.state;
+  const attempts: readonly (readonly [number, Attempt])[] = [
+    [options.transitionShare, tryChange],
+    [options.referenceShare, tryReference],
+    [options.assistantFactShare, (c) => tryFamily(c, 'assistant')],
+    [room.facts >= 2 ? options.twoFactShare / 2 : 0, tryPair],
+    [room.turns > room.facts ? options.correctionShare : 0, tryCorrection],
+  ];
+  let point = context.rng.next();
+  for (const [share, attempt] of attempts) {
+    point -= share;
+    if (point >= 0) continue;
+    const told = attempt(context);
+    if (told !== undefined) return told;
+    break;
+  }
+  return tellOrdinary(context);
+}
+
+function tellOrdinary(context: SessionContext): Told {
+  let point = context.rng.next();
+  const wanted = WEIGHTS.find(([, weight]) => {
+    point -= weight;
+    return point < 0;
+  });
+  const families = [...(wanted ? [wanted] : []), ...WEIGHTS].map(([family]) => family);
+  for (const family of families) {
+    const told = family === 'entity' ? tryEntity(context) : tryFamily(context, family);
+    if (told !== undefined) return told;
+  }
+  throw new Error('the world has nothing left to tell this user: ask for fewer sessions');
+}
+
+function tryFamily(context: SessionContext, family: Exclude<Family, 'entity'>): Told | undefined {
+  const spec = context.state.pools[family].pop();
+  return spec === undefined ? undefined : tellPlainly(context, spec);
+}
+
+/** A further fact about the current project or trip, or a new one where all is told. */
+function tryEntity(context: SessionContext): Told | undefined {
+  const kind = context.rng.pick(ENTITY_KINDS);
+  const current = context.state.entities.get(kind);
+  const spec = current?.left.pop();
+  if (current && spec) return tellOfEntity(context, { spec, about: current, refer: false });
+  if (context.referred.has(kind)) return undefined;
+  return introduce(context, kind);
+}
+
+function tryReference(context: SessionContext): Told | undefined {
+  const about = context.rng
+    .shuffle([...context.state.entities.values()])
+    .find((entity) => canRefer(context, entity) && entity.left.length > 0);
+  const spec = about?.left.pop();
+  return about && spec ? tellOfEntity(context, { spec, about, refer: true }) : undefined;
+}
+
+function tryPair(context: SessionContext): Told | undefined {
+  const { plain } = context.state.pools;
+  const [second, first] = [plain.pop(), plain.pop()];
+  if (second === undefined) return undefined;
+  return first === undefined ? tellPlainly(context, second) : tellPair(context, [first, second]);
+}
+
+function tryCorrection(context: SessionContext): Told | undefined {
+  const spec = context.state.pools.plain.pop();
+  return spec === undefined ? undefined : tellCorrected(context, spec);
+}
+
+function tryChange(context: SessionContext): Told | undefined {
+  const { state, rng, session } = context;
+  const candidates = current(context).filter(
+    ({ spec, changed, session: told }) => spec.changes === true && !changed && told < session,
+  );
+  if (candidates.length > 0 && rng.chance(0.85)) return tellChange(context, rng.pick(candidates));
+  if (!rng.chance(0.3)) return undefined;
+  const spec = takeChangeable(state.pools.plain);
+  return spec === undefined ? undefined : tellFreshChange(context, spec);
+}
+
+function takeChangeable(pool: FactSpec[]): FactSpec | undefined {
+  const index = pool.findLastIndex((spec) => spec.changes === true);
+  return index === -1 ? undefined : pool.splice(index, 1)[0];
+}
+
+function repeatable(context: SessionContext): Known | undefined {
+  const candidates = current(context).filter(
+    ({ changed, session }) => !changed && session < context.session,
+  );
+  return candidates.length === 0 ? undefined : context.rng.pick(candidates);
+}
+
+/** What may be spoken of again: named attributes, and of the entities only the present ones. */
+function current({ state }: SessionContext): Known[] {
+  return state.known.filter(
+    ({ spec, entity }) =>
+      spec.mine !== undefined &&
+      (entity === undefined || state.entities.get(entity.kind) === entity),
+  );
+}

@@ -1,0 +1,78 @@
+/** Events whose date leans on the session's day: without that day "tomorrow" means nothing later. */
+import type { FactSpec } from './spec.ts';
+
+interface RelativeRow {
+  readonly topic: string;
+  readonly told: readonly string[];
+  readonly heldOut: readonly string[];
+}
+
+/** What `{r}` may say. Not split: the anchor beside it is what has to be copied. */
+export const RELATIVE_PHRASES = [
+  'tomorrow',
+  'on Friday',
+  'on Monday',
+  'on Saturday',
+  'next week',
+  'next month',
+] as const;
+
+const ROWS: Readonly<Record<string, RelativeRow>> = {
+  dentist: {
+    topic: 'dentist visit',
+    told: ['my dentist visit is {r}', 'I see the dentist {r}', 'the dentist wants me {r}'],
+    heldOut: ['I must get up early, the dentist waits {r}'],
+  },
+  interview: {
+    topic: 'interview',
+    told: ['my interview is {r}', 'I have an interview {r}', 'the interview will be {r}'],
+    heldOut: ['they want me for an interview {r}'],
+  },
+  concert: {
+    topic: 'concert',
+    told: ['my concert is {r}', 'we go to a concert {r}', 'I have a concert {r}'],
+    heldOut: ['I got a seat for a concert {r}'],
+  },
+  delivery: {
+    topic: 'delivery',
+    told: ['my delivery comes {r}', 'I get a delivery {r}', 'the delivery is {r}'],
+    heldOut: ['I stay home for a delivery {r}'],
+  },
+  wedding: {
+    topic: 'wedding',
+    told: ['the wedding is {r}', 'we have a wedding {r}', 'I am at a wedding {r}'],
+    heldOut: ['my suit is ready for the wedding {r}'],
+  },
+  inspection: {
+    topic: 'inspection',
+    told: ['the inspection is {r}', 'we get an inspection {r}', 'they do the inspection {r}'],
+    heldOut: ['we clean up for the inspection {r}'],
+  },
+};
+
+function relative([id, row]: readonly [string, RelativeRow]): FactSpec {
+  const main = `user has a ${row.topic} {r}`.replace('a in', 'an in');
+  return {
+    id,
+    family: 'relative',
+    category: 'specificity',
+    slots: {},
+    told: row.told,
+    heldOut: row.heldOut,
+    ideal: `${main}, said on {d}`,
+    withoutSecondary: main,
+    blurred: `user has a ${row.topic} some day`,
+    described: `user told about the ${row.topic}`,
+    question: `When is the ${row.topic}?`,
+    criteria: [
+      {
+        id: 'when',
+        text: `says that the ${row.topic} is {r}, counted from {d}`,
+        all: ['{r}', '{d}'],
+      },
+    ],
+    noun: `the ${row.topic}`,
+  };
+}
+
+export const relativeFacts: readonly FactSpec[] = Object.entries(ROWS).map(relative);

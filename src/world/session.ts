@@ -1,0 +1,132 @@
+/** Lays one session's tellings and chatter out as turns, and writes down what was true in it. */
+import type { Message, Session } from '../core/conversation.ts';
+import type { Rng } from '../lib/rng.ts';
+import { type ChatterSpec, musings } from './chatter.ts';
+import { mapValues } from './drafts.ts';
+import { FILLER } from './filler.ts';
+import { planSession } from './plan.ts';
+import { fill } from './spec.ts';
+import { draw, type SessionContext } from './state.ts';
+import type { Beat, Told } from './tellings.ts';
+import type { ChatterTruth, FactTruth, SessionTruth } from './truth.ts';
+
+/** Chatter before its message has an id. */
+type ChatterDraft = Omit<ChatterTruth, 'messageId'>;
+type Part = Told & { readonly chatter: readonly ChatterDraft[] };
+
+export interface SessionFrame {
+  readonly id: string;
+  readonly userId: string;
+  readonly at: string;
+}
+
+export function tellSession(
+  context: SessionContext,
+  frame: SessionFrame,
+): { session: Session; truth: SessionTruth } {
+  const { rng, state } = context;
+  const told = planSession(context).map((part) => ({ ...part, chatter: [] }));
+  const taken = told.reduce((sum, { beats }) => sum + beats.length, 0);
+  const idle = Array.from({ length: state.options.turnsPerSession - taken }, () =>
+    rng.chance(state.options.chatterShare) ? tempt(context) : fillTurn(rng),
+  );
+  const parts = interleave(told, idle, rng);
+  const messages: Message[] = [];
+  const facts: FactTruth[] = [];
+  const chatter: ChatterTruth[] = [];
+  for (const part of parts) {
+    const turns = part.beats.map((beat) => addTurn(messages, beat, frame.id));
+    const last = turns.at(-1);
+    if (last === undefined) throw new Error('a part of a session has at least one turn');
+    for (const draft of part.facts) {
+      const { spec, about, earlierMessageIds, ...fact } = draft;
+      const own = turns.map((turn) => turn[fact.speaker]);
+      const truth: FactTruth = {
+        ...fact,
+        id: `${frame.id}-f${facts.length}`,
+        messageIds: [...earlierMessageIds, ...own],
+        scoredMessageId: last[fact.speaker],
+      };
+      facts.push(truth);
+      remember(context, { draft, truth, own });
+    }
+    chatter.push(...part.chatter.map((draft) => ({ ...draft, messageId: last[draft.speaker] })));
+  }
+  return {
+    session: { ...frame, messages },
+    truth: { sessionId: frame.id, facts, chatter },
+  };
+}
+
+/** Told parts keep their planned order (an introduction comes before what leans on it); idle turns fall anywhere. */
+function interleave(told: readonly Part[], idle: readonly Part[], rng: Rng): Part[] {
+  const places = rng.shuffle([...told.map(() => true), ...idle.map(() => false)]);
+  const queues = { told: [...told], idle: [...idle] };
+  return places.map((isTold) => {
+    const part = (isTold ? queues.told : queues.idle).shift();
+    if (part === undefined) throw new Error('more places than parts');
+    return part;
+  });
+}
+
+function addTurn(messages: Message[], beat: Beat, sessionId: string) {
+  const add = (role: 'user' | 'assistant', text: string): string => {
+    const id = `${sessionId}-m${messages.length}`;
+    messages.push({ id, role, text });
+    return id;
+  };
+  return { user: add('user', beat.user), assistant: add('assistant', beat.assistant) };
+}
+
+function remember(
+  { state, session }: SessionContext,
+  { draft, truth, own }: { draft: Told['facts'][number]; truth: FactTruth; own: readonly string[] },
+): void {
+  const value = draft.values.v;
+  if (value === undefined || draft.telling === 'repeat') return;
+  state.known.push({
+    spec: draft.spec,
+    value,
+    entity: draft.about,
+    factId: truth.id,
+    messageIds: own,
+    session,
+    changed: draft.telling === 'change',
+  });
+}
+
+/** A turn that a careless writer would store. */
+function tempt(context: SessionContext): Part {
+  const { rng, state } = context;
+  const spec = rng.chance(0.3) ? undefined : state.chatter.pop();
+  return chatterPart(context, spec === undefined ? rng.pick(musings) : spec);
+}
+
+function chatterPart(context: SessionContext, spec: ChatterSpec): Part {
+  const { rng } = context;
+  const values = spec.slot === undefined ? {} : { v: draw(context, spec.slot) };
+  const slots = mapValues(values, (value) => value.text);
+  return {
+    beats: [{ user: fill(rng.pick(spec.user), slots), assistant: rng.pick(spec.replies) }],
+    facts: [],
+    chatter: [
+      {
+        speaker: spec.tempting,
+        stored: fill(spec.stored, slots),
+        trap: {
+          question: fill(spec.question, slots),
+          trapped: spec.trapped.map((phrase) => fill(phrase, slots)),
+        },
+      },
+    ],
+  };
+}
+
+function fillTurn(rng: Rng): Part {
+  const user = rng.pick(FILLER.user);
+  return {
+    beats: [{ user, assistant: rng.pick(FILLER.assistant) }],
+    facts: [],
+    chatter: [{ speaker: 'user', stored: `user said ${user}` }],
+  };
+}

@@ -1,0 +1,94 @@
+/** The values facts are about. Each belongs to one split for good, so that evaluation asks for what training never showed. */
+import { sha256 } from '../lib/hash.ts';
+import type { Rng } from '../lib/rng.ts';
+import { type WordList, words } from './words.ts';
+
+export type Split = 'train' | 'eval';
+
+export type ValueKind =
+  | 'name'
+  | 'number'
+  | 'version'
+  | 'path'
+  | 'date'
+  | 'amount'
+  | 'time'
+  | 'word'
+  | 'code';
+
+/** What a slot of a template holds: a drawn kind, or a word of a closed list. */
+export type Slot = Exclude<ValueKind, 'word'> | { readonly list: WordList };
+
+export interface Value {
+  readonly kind: ValueKind;
+  /** As it stands in a sentence: `4500 euros`. */
+  readonly text: string;
+  /** What an answer must contain, and what the split is decided on: `4500`. */
+  readonly core: string;
+}
+
+/** By slot name: `v` the main value, `w` and `x` further ones, `o` the old one. */
+export type SlotValues = Readonly<Partial<Record<'v' | 'w' | 'x' | 'o', Value>>>;
+
+const CONSONANTS = [...'bdfghjklmnprstvz'];
+const VOWELS = [...'aeiou'];
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+const LETTERS = [...'ABCDEFGHKLMNPQRSTUVWXZ'];
+const FOLDERS = ['src', 'lib', 'docs', 'etc', 'data'];
+const EXTENSIONS = ['ts', 'md', 'json', 'py', 'txt'];
+const MAX_DRAWS = 1000;
+
+/** Half of all values belong to each split, whatever slot they are drawn for. */
+export function splitOf(core: string): Split {
+  return Number.parseInt(sha256(core.toLowerCase()).slice(0, 2), 16) < 128 ? 'train' : 'eval';
+}
+
+/** Draws until the value belongs to the split and is not yet taken (by its core, lower case); takes it. */
+export function drawValue(
+  slot: Slot,
+  rng: Rng,
+  { split, taken }: { split: Split; taken: Set<string> },
+): Value {
+  for (let draw = 0; draw < MAX_DRAWS; draw++) {
+    const value =
+      typeof slot === 'string' ? GENERATORS[slot](rng) : word(rng.pick(words[slot.list]));
+    const key = value.core.toLowerCase();
+    if (splitOf(value.core) !== split || taken.has(key)) continue;
+    taken.add(key);
+    return value;
+  }
+  throw new Error(`no free value left for ${JSON.stringify(slot)} in the ${split} split`);
+}
+
+const GENERATORS: Readonly<Record<Exclude<ValueKind, 'word'>, (rng: Rng) => Value>> = {
+  name: (rng) => plain('name', syllables(rng, rng.pick([2, 2, 3]))),
+  number: (rng) => plain('number', String(rng.int(100, 9999))),
+  version: (rng) => plain('version', `${rng.int(1, 19)}.${rng.int(0, 30)}.${rng.int(0, 9)}`),
+  path: (rng) =>
+    plain(
+      'path',
+      `${rng.pick(FOLDERS)}/${syllables(rng, 2).toLowerCase()}.${rng.pick(EXTENSIONS)}`,
+    ),
+  date: (rng) => plain('date', `${rng.pick(MONTHS)} ${rng.int(1, 28)}`),
+  amount: (rng) => {
+    const digits = String(rng.int(20, 9999));
+    return { kind: 'amount', text: `${digits} euros`, core: digits };
+  },
+  time: (rng) => plain('time', `${rng.int(6, 22)}:${String(rng.int(0, 11) * 5).padStart(2, '0')}`),
+  code: (rng) => plain('code', `${rng.pick(LETTERS)}${rng.pick(LETTERS)}-${rng.int(100, 999)}`),
+};
+
+function plain(kind: ValueKind, text: string): Value {
+  return { kind, text, core: text };
+}
+
+function word(text: string): Value {
+  return plain('word', text);
+}
+
+function syllables(rng: Rng, count: number): string {
+  const text = Array.from({ length: count }, () => rng.pick(CONSONANTS) + rng.pick(VOWELS)).join(
+    '',
+  );
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

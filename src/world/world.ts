@@ -1,0 +1,78 @@
+/** Users of a small synthetic world: dated sessions, what was true in them, and the exam that follows. */
+import type { UserStream } from '../core/annotation.ts';
+import type { Session } from '../core/conversation.ts';
+import { createRng, type Rng } from '../lib/rng.ts';
+import { itemsOf } from './items.ts';
+import { type WorldOptions, type WorldOptionsInput, worldOptionsSchema } from './options.ts';
+import { tellSession } from './session.ts';
+import { createUserState } from './state.ts';
+import type { SessionTruth, WorldUser } from './truth.ts';
+
+const OFFSETS = [
+  ['+00:00', 0],
+  ['+01:00', 60],
+  ['+02:00', 120],
+  ['-05:00', -300],
+  ['+05:30', 330],
+  ['+09:00', 540],
+] as const;
+const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
+const FIRST_DAY_MS = Date.UTC(2023, 0, 2);
+
+/** The streams alone, as any data source yields them. */
+export function createWorld(options: WorldOptionsInput): readonly UserStream[] {
+  const parsed = worldOptionsSchema.parse(options);
+  return Array.from({ length: parsed.users }, (_, index) => {
+    const { userId, sessions, items } = generate(parsed, index);
+    return { userId, sessions, items };
+  });
+}
+
+/** One user with the truth behind the stream. The same whatever `users` is. */
+export function createWorldUser(options: WorldOptionsInput, index: number): WorldUser {
+  return generate(worldOptionsSchema.parse(options), index);
+}
+
+function generate(options: WorldOptions, index: number): WorldUser {
+  const userId = `${options.split}-${options.seed}-u${index}`;
+  const rng = createRng(`world/${userId}`);
+  const state = createUserState(options, rng.fork('pools'));
+  const sessions: Session[] = [];
+  const truth: SessionTruth[] = [];
+  for (const [session, at] of sessionTimes(options, rng.fork('times')).entries()) {
+    const told = tellSession(
+      {
+        state,
+        rng: rng.fork(`session ${session}`),
+        session,
+        day: at.slice(0, 10),
+        introduced: new Set(),
+        referred: new Set(),
+      },
+      { id: `${userId}-s${session}`, userId, at },
+    );
+    sessions.push(told.session);
+    truth.push(told.truth);
+  }
+  return { userId, sessions, truth, items: itemsOf(userId, truth, rng.fork('items')) };
+}
+
+/** Days to weeks apart, in the middle of the day, so that the local day is the UTC day too. */
+function sessionTimes({ sessionsPerUser }: WorldOptions, rng: Rng): string[] {
+  const [offset, offsetMinutes] = rng.pick(OFFSETS);
+  let dayMs = FIRST_DAY_MS + rng.int(0, 600) * DAY_MS;
+  return Array.from({ length: sessionsPerUser }, () => {
+    dayMs += rng.int(2, 20) * DAY_MS;
+    const localMs = dayMs + rng.int(10 * 60, 17 * 60) * MINUTE_MS;
+    return isoWithOffset(localMs, { offset, offsetMinutes });
+  });
+}
+
+/** `localMs` is local time written as if it were UTC. */
+function isoWithOffset(
+  localMs: number,
+  { offset }: { offset: string; offsetMinutes: number },
+): string {
+  return new Date(localMs).toISOString().slice(0, 19) + offset;
+}
