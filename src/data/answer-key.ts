@@ -13,7 +13,7 @@ const FUNCTION_WORDS = new Set(
 /** A phrase of at most this many words is looked for as it stands; a longer one by its content words. */
 const PHRASE_WORDS = 4;
 
-const LIST_SEPARATOR = /\s*[,;\n]\s*(?:and\s+|or\s+)?/u;
+const LIST_SEPARATOR = /\s*[,;\n]\s*(?:(?:and|or|but)\s+)?|\s+but\s+/u;
 const EDGES = /^[\s"'“”‘’()[\]]+|[\s"'“”‘’()[\].,;:!?]+$/gu;
 
 /** The parts of an enumeration, tidied; an answer without separators is one part. A comma inside a date or number stays. */

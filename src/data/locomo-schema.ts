@@ -1,7 +1,10 @@
 /** The LoCoMo file as it is published: loose, because others write it. */
 import { z } from 'zod';
 
-const answerSchema = z.union([z.string(), z.number()]).transform(String);
+/** Numbers become text; "books,journal" gets the space that its author left out, or nobody could match its words. */
+const answerSchema = z
+  .union([z.string(), z.number()])
+  .transform((answer) => String(answer).replace(/,(?=[\p{L}\p{Quotation_Mark}]|\d{4}\b)/gu, ', '));
 
 export const locomoTurnSchema = z.looseObject({
   speaker: z.string().min(1),
