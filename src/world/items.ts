@@ -20,12 +20,12 @@ export function itemsOf(userId: string, truth: readonly SessionTruth[], rng: Rng
   ];
 }
 
-/** A fact that changes later is asked for as it was at first, so that its answer stays right. */
+/** A fact that changes later is asked for as it was before, so that its answer stays right. */
 function probeOf(fact: FactTruth, isReplaced: boolean): AnnotatedItem {
   return {
     kind: 'recall',
     id: `${fact.id}-probe`,
-    question: isReplaced ? `What was ${fact.noun} at first?` : fact.question,
+    question: isReplaced ? `What was ${fact.noun} before it changed?` : fact.question,
     reference: fact.texts.ideal,
     rubric: [...fact.rubric],
     facets: {
@@ -140,7 +140,7 @@ function pairQuestion(id: string, facts: readonly FactTruth[]): AnnotatedItem | 
   const [first, second] = facts;
   if (first === undefined || second === undefined) return undefined;
   return questionItem(id, {
-    question: `What is known about ${first.noun} and ${second.noun}?`,
+    question: `What do we know about ${first.noun} and ${second.noun}?`,
     kind: first.entity ? 'entity' : 'pair',
     golds: facts.map((fact) => goldOf(fact, fact.messageIds)),
   });

@@ -63,7 +63,8 @@ function relative([id, row]: readonly [string, RelativeRow]): FactSpec {
     withoutSecondary: main,
     blurred: `user has a ${row.topic} some day`,
     described: `user told about the ${row.topic}`,
-    question: `When is the ${row.topic}?`,
+    // Not "when": a reader may show the date a memory was stored on, and the day must stand in the memory itself.
+    question: `What do we know about the ${row.topic}?`,
     criteria: [
       {
         id: 'when',
