@@ -51,18 +51,16 @@ export function answerByRule(
   const chosen = parts.length > 1 && whole.coverage < 1 ? union(parts, page, options) : whole.lines;
   const picked = chosen.length > 0 ? chosen : whole.lines;
   if (picked.length === 0) return NO_RECORD;
-  const isAboutTime = /\b(?:when|date|day|month|year)\b/i.test(question);
   return [...picked]
     .sort((a, b) => a.position - b.position)
-    .map(({ text, dated }) => (isAboutTime ? dated : text))
+    .map(({ text }) => text)
     .join('\n');
 }
 
 interface Line {
   readonly position: number;
+  /** The memory, without the date that the framework put before it: that is not the writer's doing. */
   readonly text: string;
-  /** As it stands in the block, with its date. */
-  readonly dated: string;
   readonly stems: ReadonlySet<string>;
 }
 
@@ -78,11 +76,10 @@ const DATED =
 function readPage(block: string): Page {
   const seen = new Set<string>();
   const lines = block.split('\n').flatMap((raw, position): Line[] => {
-    const dated = raw.trim();
-    const text = dated.replace(DATED, '');
-    if (text === '' || seen.has(dated)) return [];
-    seen.add(dated);
-    return [{ position, text, dated, stems: new Set(contentStems(text)) }];
+    const text = raw.replace(DATED, '').trim();
+    if (text === '' || seen.has(text)) return [];
+    seen.add(text);
+    return [{ position, text, stems: new Set(contentStems(text)) }];
   });
   const frequency = new Map<string, number>();
   for (const { stems } of lines) {

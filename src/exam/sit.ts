@@ -31,7 +31,10 @@ export async function sitExam(
       const block = blocks.get(item.question);
       if (block === undefined) throw new Error(`exam: no block for item ${item.id}`);
       if (block instanceof FaultError) return { itemId: item.id, result: block.toFault() };
-      return examine(item, block, examiners);
+      const result = await examine(item, block, examiners);
+      // A client that was stopped reports a fault; that is no fault of the item.
+      examiners.signal?.throwIfAborted();
+      return result;
     }),
   );
 }
