@@ -67,6 +67,7 @@ export class Broadcast implements Sink {
 
   attach(outgoing: ServerResponse): void {
     this.#attached += 1;
+    if (outgoing.destroyed) return;
     this.#connections.add(outgoing);
     outgoing.once('close', () => {
       this.#connections.delete(outgoing);

@@ -31,7 +31,15 @@ export async function receiveChat(
   { incoming, outgoing }: Exchange,
 ): Promise<Received> {
   const body = await slot.track(readBody(incoming, slot.signal));
-  if (body === undefined) return 'too-large';
+  if (body === undefined) {
+    const outcome: Fault = {
+      kind: 'fault',
+      boundary: 'gateway',
+      message: 'the request body is too large',
+    };
+    slot.ledger.recordFault({ purpose: slot.purpose, stage: 'unknown', outcome, durationMs: 0 });
+    return 'too-large';
+  }
   if (slot.signal.aborted) return 'closed';
   const bodyHash = sha256(body);
   const repeated = slot.ledger.find(bodyHash, saysRetry(incoming));

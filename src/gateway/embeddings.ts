@@ -9,6 +9,7 @@ import type { GatewaySlot } from './slot.ts';
 
 export interface EmbeddingsRoute {
   readonly clock: Clock;
+  /** Cached; its failures are attributed. */
   readonly embedder: Embedder;
 }
 
@@ -35,11 +36,16 @@ async function reply(
   try {
     const request = await boundary('gateway', () => readEmbeddingsRequest(body, route.embedder));
     const texts = typeof request.input === 'string' ? [request.input] : request.input;
-    const vectors = await boundary('embedder', () => embedAll(route.embedder, texts));
+    const vectors = await route.embedder.embed(texts);
     return { status: 200, body: responseOf(request, vectors) };
   } catch (error) {
     if (!(error instanceof FaultError)) throw error;
-    slot.ledger.recordFault(slot.purpose, error.toFault(), route.clock.nowMs() - startedMs);
+    slot.ledger.recordFault({
+      purpose: slot.purpose,
+      stage: 'embeddings',
+      outcome: error.toFault(),
+      durationMs: route.clock.nowMs() - startedMs,
+    });
     return { status: 400, body: errorBody(error.message, `${error.boundary}_fault`) };
   }
 }
@@ -52,20 +58,6 @@ function readEmbeddingsRequest(body: Buffer | undefined, embedder: Embedder): Em
     throw new Error(`${embedder.name} has ${embedder.dimensions} dimensions, not ${asked}`);
   }
   return request;
-}
-
-async function embedAll(
-  embedder: Embedder,
-  texts: readonly string[],
-): Promise<readonly Float32Array[]> {
-  const vectors = await embedder.embed(texts);
-  const whole = vectors.every((vector) => vector.length === embedder.dimensions);
-  if (vectors.length !== texts.length || !whole) {
-    throw new Error(
-      `${embedder.name} answered ${vectors.length} vectors for ${texts.length} texts`,
-    );
-  }
-  return vectors;
 }
 
 function responseOf(request: EmbeddingsRequest, vectors: readonly Float32Array[]): string {

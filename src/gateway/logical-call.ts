@@ -12,6 +12,13 @@ export interface LogicalCall {
   taken: boolean;
 }
 
+export interface UnansweredCall {
+  readonly purpose: Call['purpose'];
+  readonly stage: string;
+  readonly outcome: Fault;
+  readonly durationMs: number;
+}
+
 /** Answers of one slot by request body, so that a re-sent request finds the call it belongs to. */
 export class CallLedger {
   readonly #all: LogicalCall[] = [];
@@ -43,10 +50,10 @@ export class CallLedger {
     return logical;
   }
 
-  /** A failed embedding has no answer of a writer, yet must not go unseen. */
-  recordFault(purpose: Call['purpose'], outcome: Fault, durationMs: number): void {
+  /** What failed before or beside the writer, such as an embedding, has no answer, yet must not go unseen. */
+  recordFault({ purpose, stage, outcome, durationMs }: UnansweredCall): void {
     const id = String(this.#arrived++);
-    const record = { id, purpose, stage: 'embeddings', messages: [], text: '' };
+    const record = { id, purpose, stage, messages: [], text: '' };
     const call: Call = { ...record, stopReason: 'error', outcome, durationMs };
     this.#all.push({ id, purpose, broadcast: new Broadcast(), call, taken: false });
   }
