@@ -25,7 +25,7 @@ export function checkMem0Answer(answer: string, prompt: Mem0Prompt): AnswerVerdi
   if (answer.trim() === '') return malformed('empty-completion');
   const json = extractJson(answer);
   const value = parseObject(json);
-  if (value === undefined) return malformed('unparsable');
+  if (value === undefined || isFragment(answer, value)) return malformed('unparsable');
   const offered = new Set(prompt.existingMemories.map(({ id }) => id));
   const reasons = new Set([
     ...wholenessReasons(answer, json, value),
@@ -66,6 +66,11 @@ function parseObject(json: string): Record<string, unknown> | undefined {
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** A cut answer: its outer object does not parse, so the SDK takes an inner one and finds no memories in it. */
+function isFragment(answer: string, value: Record<string, unknown>): boolean {
+  return !Object.hasOwn(value, 'memory') && /\{\s*"memory"/.test(cleanAnswer(answer));
 }
 
 /**

@@ -151,7 +151,7 @@ export class Mem0Bank implements Bank {
   async #close(): Promise<void> {
     this.#signal?.removeEventListener('abort', this.#abort);
     try {
-      if (this.#worker.alive) await this.#request({ kind: 'close' }, nothingSchema);
+      if (this.#worker.alive) await this.#send({ kind: 'close' }, nothingSchema);
     } finally {
       await this.#options.pool.release(this.#worker);
       await this.#lock.release();
@@ -162,7 +162,13 @@ export class Mem0Bank implements Bank {
     void this.#worker.terminate('aborted');
   };
 
-  #request<T>(request: BankRequest, schema: z.ZodType<T>): Promise<T> {
+  /** A closed bank's worker may hold another bank by now. */
+  async #request<T>(request: BankRequest, schema: z.ZodType<T>): Promise<T> {
+    if (this.#closing !== undefined) throw new FaultError('harness', 'the bank is closed');
+    return this.#send(request, schema);
+  }
+
+  #send<T>(request: BankRequest, schema: z.ZodType<T>): Promise<T> {
     return this.#worker.request(request, { schema, timeoutMs: this.#options.timeoutMs });
   }
 }

@@ -9,8 +9,8 @@ import type { OpenOptions } from '../../../contract.ts';
 export type ScriptedReply =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'status'; readonly status: number }
-  /** The connection breaks in the middle of the body. */
-  | { readonly kind: 'cut' }
+  /** The connection breaks before the answer, or in the middle of a body whose length was announced, or was not. */
+  | { readonly kind: 'cut'; readonly after: 'nothing' | 'chunk' | 'announced-length' }
   | { readonly kind: 'hang' };
 
 export interface ModelServer extends AsyncDisposable {
@@ -97,15 +97,19 @@ function play(reply: ScriptedReply, response: ServerResponse): void {
       send(response, { error: { message: `status ${reply.status}` } });
       return;
     case 'cut':
-      response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' });
-      response.write('{"id":');
-      setImmediate(() => response.destroy());
+      cut(reply.after, response);
       return;
     case 'hang':
       return;
     default:
       reply satisfies never;
   }
+}
+
+function cut(after: 'nothing' | 'chunk' | 'announced-length', response: ServerResponse): void {
+  if (after === 'announced-length') response.setHeader('content-length', '1000');
+  if (after !== 'nothing') response.write('{"id":');
+  setTimeout(() => response.destroy(), after === 'nothing' ? 0 : 20);
 }
 
 function send(response: ServerResponse, body: unknown): void {
