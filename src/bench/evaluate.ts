@@ -1,0 +1,129 @@
+/** One writer over many users inside a real harness: every bank starts empty, only the writer is swapped (definitions §9). */
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { ItemResult, WindowArtifact } from '../core/exam.ts';
+import type { Fault } from '../core/outcome.ts';
+import type { ScoredRollout } from '../core/trace.ts';
+import { type Examiners, sitExam } from '../exam/sit.ts';
+import { mapAll, type Pool } from '../lib/pool.ts';
+import type { RewardOptions } from '../reward/options.ts';
+import { scoreGroup } from '../reward/score-rollout.ts';
+import { rollOutWindow } from '../rollout/rollout.ts';
+import type { Parent, RolloutParts } from '../rollout/session.ts';
+
+export interface EvaluationParts extends RolloutParts {
+  readonly examiners: Examiners;
+  readonly reward: RewardOptions;
+  /** Bounds the users whose banks are open at a time. */
+  readonly pool: Pool;
+  /** Working banks live here and are removed as soon as the next one stands. */
+  readonly directory: string;
+  readonly onWindow?: (window: EvaluatedWindow) => void;
+}
+
+/** One user's windows in the order of their parent chain. */
+export interface UserExam {
+  readonly userId: string;
+  readonly artifacts: readonly WindowArtifact[];
+}
+
+/** A planned window is scored or is a fault; it is never gone. */
+export type EvaluatedWindow = {
+  readonly userId: string;
+  readonly artifact: WindowArtifact;
+} & (
+  | { readonly kind: 'scored'; readonly rollout: ScoredRollout }
+  | { readonly kind: 'fault'; readonly fault: Fault }
+);
+
+/**
+ * Windows of all users in order. A user's chain ends with its first fault: the windows after it are faults too, since
+ * their parent bank never came to be. Rejects with the signal's reason when aborted.
+ */
+export async function evaluateWriter(
+  parts: EvaluationParts,
+  users: readonly UserExam[],
+  seed: string,
+): Promise<EvaluatedWindow[]> {
+  const windows_U = await mapAll(users, (user) =>
+    parts.pool.run(() => evaluateUser(parts, user, seed)),
+  );
+  return windows_U.flat();
+}
+
+async function evaluateUser(
+  parts: EvaluationParts,
+  { userId, artifacts }: UserExam,
+  seed: string,
+): Promise<EvaluatedWindow[]> {
+  const evaluated: EvaluatedWindow[] = [];
+  let parent: Parent = { kind: 'empty' };
+  let broken: Fault | undefined;
+  for (const artifact of artifacts) {
+    const window: EvaluatedWindow =
+      broken === undefined
+        ? await evaluateWindow(parts, { userId, artifact, parent, seed })
+        : { userId, artifact, kind: 'fault', fault: broken };
+    evaluated.push(window);
+    parts.onWindow?.(window);
+    const used: Parent = parent;
+    if (window.kind === 'fault') broken = window.fault;
+    else {
+      const directory = bankDirectory(parts, artifact);
+      parent = { kind: 'bank', directory, hash: window.rollout.finalHash };
+    }
+    if (used.kind === 'bank' && used !== parent) await rm(used.directory, { recursive: true });
+  }
+  if (parent.kind === 'bank') await rm(parent.directory, { recursive: true });
+  return evaluated;
+}
+
+interface WindowTask {
+  readonly userId: string;
+  readonly artifact: WindowArtifact;
+  readonly parent: Parent;
+  readonly seed: string;
+}
+
+async function evaluateWindow(
+  parts: EvaluationParts,
+  { userId, artifact, parent, seed }: WindowTask,
+): Promise<EvaluatedWindow> {
+  const { window } = artifact;
+  const task = {
+    window,
+    sequence: userId,
+    index: 0,
+    parent,
+    seed: `${seed}/${window.id}`,
+    directory: bankDirectory(parts, artifact),
+  };
+  const items = [...artifact.probes, ...artifact.questions];
+  const { rollout, final: results } = await rollOutWindow(parts, task, (bank) =>
+    sitExam(items, bank, parts.examiners),
+  );
+  if (rollout.outcome.kind === 'fault') {
+    return { userId, artifact, kind: 'fault', fault: rollout.outcome };
+  }
+  const [scored] = scoreGroup(
+    [rollout],
+    { artifact, results_G: [requireResults(results)] },
+    alone(parts.reward),
+  );
+  if (scored === undefined) throw new Error(`window ${window.id} was not scored`);
+  return { userId, artifact, kind: 'scored', rollout: scored };
+}
+
+/** A rollout that is evaluated alone holds all item faults of its window; that alone does not make it the culprit. */
+function alone(options: RewardOptions): RewardOptions {
+  return { ...options, rolloutFaultShare: 1 };
+}
+
+function requireResults(results: readonly ItemResult[] | undefined): readonly ItemResult[] {
+  if (results === undefined) throw new Error('a valid rollout without an exam');
+  return results;
+}
+
+function bankDirectory({ directory }: EvaluationParts, { window }: WindowArtifact): string {
+  return join(directory, encodeURIComponent(window.id));
+}
