@@ -102,8 +102,9 @@ export function checked(config: LlamaConfig): LlamaConfig {
       `config.json: num_attention_heads ${config.heads} is not a multiple of num_key_value_heads ${config.keyValueHeads}`,
     );
   }
-  if (!Number.isInteger(config.headDim) || config.headDim % 2 !== 0) {
-    throw new Error(`config.json: head_dim ${config.headDim} must be an even integer`);
+  // The native attention operation asks for it.
+  if (!Number.isInteger(config.headDim / 16)) {
+    throw new Error(`config.json: head_dim ${config.headDim} is not a multiple of 16`);
   }
   return config;
 }

@@ -1,10 +1,20 @@
 /** The policy engine and the teacher that live in this process. */
 import type { Sample } from '../../core/policy.ts';
-import type { LossOptions, OptimiserOptions, PolicyEngine, StepReport } from '../contract.ts';
+import type {
+  Completion,
+  LossOptions,
+  OptimiserOptions,
+  PolicyEngine,
+  SampleOptions,
+  StepReport,
+  Teacher,
+} from '../contract.ts';
 import type { Executor } from './executor.ts';
-import { cloneParameters, type Parameters } from './parameters.ts';
 import { type LocalPolicy, savePolicy } from './policy-directory.ts';
+import { type PublishedWeights, publishWeights } from './published.ts';
 import { lazyExecutor, type RuntimeOptions } from './runtime.ts';
+import { Sampler } from './sampler.ts';
+import { Scorer, TopKScorer } from './scorer.ts';
 import { Trainer } from './trainer.ts';
 
 export interface LocalEngineOptions extends RuntimeOptions {
@@ -23,18 +33,21 @@ export function createLocalEngine(policy: LocalPolicy, options: LocalEngineOptio
 class LocalEngine implements PolicyEngine {
   readonly #policy: LocalPolicy;
   readonly #trainer: Trainer;
-  #published: Parameters;
+  readonly #sampler: Sampler;
+  readonly #scorer: Scorer;
+  #published: PublishedWeights;
   #version: number;
   /** Steps, publications and saves happen one after the other. */
   #queue: Promise<unknown> = Promise.resolve();
 
   constructor(policy: LocalPolicy, options: LocalEngineOptions) {
-    const { executor } = options;
-    const runtime = executor === undefined ? lazyExecutor(options) : async () => executor;
+    const runtime = runtimeOf(options);
     this.#policy = policy;
     this.#trainer = new Trainer(policy.model, runtime);
-    this.#published = cloneParameters(policy.model.parameters);
+    this.#sampler = new Sampler(policy.model.config, runtime);
+    this.#scorer = new Scorer(policy.model.config, runtime);
     this.#version = versionOf(policy);
+    this.#published = publishWeights(policy.model, this.#version);
   }
 
   get contextLength(): number {
@@ -49,12 +62,12 @@ class LocalEngine implements PolicyEngine {
     return this.#version;
   }
 
-  sample(): never {
-    throw new Error('sampling is not there yet');
+  sample(promptIds: readonly number[], options: SampleOptions): Promise<Completion> {
+    return this.#sampler.sample(promptIds, options, this.#published);
   }
 
-  score(): never {
-    throw new Error('scoring is not there yet');
+  score(tokenIds: readonly number[], from: number): Promise<readonly number[]> {
+    return this.#scorer.score({ tokenIds, from }, this.#published);
   }
 
   step(
@@ -67,8 +80,8 @@ class LocalEngine implements PolicyEngine {
 
   publish(): Promise<number> {
     return this.#inTurn(async () => {
-      this.#published = cloneParameters(this.#policy.model.parameters);
       this.#version += 1;
+      this.#published = publishWeights(this.#policy.model, this.#version);
       return this.#version;
     });
   }
@@ -82,6 +95,8 @@ class LocalEngine implements PolicyEngine {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.#sampler[Symbol.asyncDispose]();
+    await this.#scorer[Symbol.asyncDispose]();
     await this.#inTurn(() => this.#trainer[Symbol.asyncDispose]());
   }
 
@@ -90,6 +105,26 @@ class LocalEngine implements PolicyEngine {
     this.#queue = result.catch(() => undefined);
     return result;
   }
+}
+
+/** A frozen model that only gives its opinion. */
+export function createLocalTeacher(
+  policy: LocalPolicy,
+  options: LocalEngineOptions,
+): Teacher & AsyncDisposable {
+  const { config } = policy.model;
+  const scorer = new TopKScorer(config, runtimeOf(options));
+  const weights = publishWeights(policy.model, versionOf(policy));
+  return {
+    vocabularySize: config.vocabularySize,
+    topK: (tokenIds, from, k) => scorer.topK({ tokenIds, from }, { k, weights }),
+    [Symbol.asyncDispose]: () => scorer[Symbol.asyncDispose](),
+  };
+}
+
+function runtimeOf(options: LocalEngineOptions): () => Promise<Executor> {
+  const { executor } = options;
+  return executor === undefined ? lazyExecutor(options) : async () => executor;
 }
 
 function versionOf({ trainer }: LocalPolicy): number {

@@ -1,6 +1,6 @@
 /** Elementwise kernels with numpy broadcasting. */
 import type { FloatArray, Tensor } from './executor.ts';
-import { floatInput, input, type Kernel, product } from './kernels.ts';
+import { attribute, floatInput, input, type Kernel, product } from './kernels.ts';
 
 type BinaryFunction = (a: number, b: number) => number;
 
@@ -56,6 +56,17 @@ export const elementwiseKernels: Readonly<Record<string, Kernel>> = {
       },
     ]),
   ),
+  /** x·σ(αx), which is SiLU at α = 1. */
+  QuickGelu: (call) => {
+    const x = floatInput(call, 0);
+    const alpha = attribute(call, 'alpha');
+    const out = call.allocate(x.length);
+    for (let i = 0; i < x.length; i++) {
+      const value = x[i] as number;
+      out[i] = value / (1 + Math.exp(-alpha * value));
+    }
+    return [{ dims: input(call, 0).dims, data: out }];
+  },
   Where: (call) => {
     const dims = broadcast(call.inputs.map((tensor) => (tensor === undefined ? [] : tensor.dims)));
     const [condition, taken, refused] = [0, 1, 2].map((index) => ({
