@@ -63,14 +63,14 @@ const ROWS: Readonly<Record<string, AssistantRow>> = {
   quote: {
     slot: 'amount',
     topic: 'roof repair',
-    ask: ['what will the roof repair cost', 'please get a price for the roof repair'],
+    ask: ['how much is the roof repair', 'please ask about the roof repair'],
     told: [
       'the roof repair is {v}',
       'they ask {v} for the roof repair',
       'roof repair comes to {v}',
     ],
     heldOut: ['plan {v} for that roof repair'],
-    question: 'What does the roof repair cost?',
+    question: 'How much is the roof repair?',
   },
   appointment: {
     slot: 'date',

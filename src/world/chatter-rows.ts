@@ -43,7 +43,7 @@ export const CHATTER_ROWS: readonly ChatterRow[] = [
     null,
     ['my battery is nearly empty', 'the battery is almost empty'],
     'user said the battery is nearly empty',
-    'How full is the battery?',
+    'How is the battery?',
     ['empty'],
   ],
   [
@@ -75,7 +75,7 @@ export const CHATTER_ROWS: readonly ChatterRow[] = [
     { list: 'color' },
     ['I wear {v} socks today', 'my socks are {v} today'],
     'user wears {v} socks',
-    'How do the socks look?',
+    'What about the socks?',
     ['{v}'],
   ],
   [

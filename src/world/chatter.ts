@@ -59,11 +59,11 @@ const STOCK_ROWS: readonly StockRow[] = [
     'brilliant',
   ],
   [
-    'help',
-    'I am always here to help',
-    'assistant is always here to help',
-    'Who is here to help?',
-    'always',
+    'support',
+    'I am always ready to support you',
+    'assistant is always ready to support',
+    'What about support?',
+    'ready',
   ],
   [
     'progress',

@@ -5,6 +5,8 @@ import type { Slot } from './values.ts';
 interface ContentRow {
   readonly slots: { readonly v: Slot; readonly w: Slot; readonly x: Slot };
   readonly topic: string;
+  /** How a memory begins: "user's soup has". */
+  readonly opening: string;
   readonly told: readonly string[];
   readonly heldOut: readonly string[];
   readonly question: string;
@@ -18,6 +20,7 @@ const ROWS: Readonly<Record<string, ContentRow>> = {
   shopping: {
     slots: { v: grocery, w: grocery, x: grocery },
     topic: 'shopping list',
+    opening: "user's shopping list is",
     told: [
       'my shopping list: {v}, {w}, {x}',
       'keep my shopping list, it is {v}, {w} and {x}',
@@ -29,31 +32,34 @@ const ROWS: Readonly<Record<string, ContentRow>> = {
   },
   soup: {
     slots: { v: grocery, w: grocery, x: grocery },
-    topic: 'soup recipe',
+    topic: 'soup',
+    opening: "user's soup has",
     told: [
-      'my soup recipe is {v}, {w} and {x}',
+      'my soup has {v}, {w} and {x}',
       'the soup needs {v}, {w} and {x}',
       'I cook the soup from {v}, {w} and {x}',
       'for the soup take {v}, {w}, {x}',
     ],
     heldOut: ['{v} plus {w} plus {x} makes our soup'],
-    question: 'What is in the soup recipe?',
+    question: 'What is in the soup?',
   },
-  packing: {
+  luggage: {
     slots: { v: gear, w: gear, x: gear },
-    topic: 'packing list',
+    topic: 'luggage',
+    opening: "user's luggage is",
     told: [
-      'my packing list: {v}, {w}, {x}',
-      'for packing I need {v}, {w} and {x}',
-      'I am packing {v}, {w} and {x}',
-      '{v}, {w} and {x} are on my packing list',
+      'my luggage: {v}, {w}, {x}',
+      'as luggage I need {v}, {w} and {x}',
+      'my luggage will be {v}, {w} and {x}',
+      '{v}, {w} and {x} go in my luggage',
     ],
-    heldOut: ['while packing do not forget {v}, {w} and {x}'],
-    question: 'What is on the packing list?',
+    heldOut: ['do not forget {v}, {w} and {x}, all luggage'],
+    question: 'What is in the luggage?',
   },
   release: {
     slots: { v: step, w: step, x: step },
-    topic: 'release steps',
+    topic: 'release',
+    opening: 'release steps are',
     told: [
       'our release steps: {v}, {w}, {x}',
       'a release goes {v}, then {w}, then {x}',
@@ -61,11 +67,12 @@ const ROWS: Readonly<Record<string, ContentRow>> = {
       'the release has steps {v}, {w}, {x}',
     ],
     heldOut: ['first {v}, next {w}, last {x}, that is a release'],
-    question: 'What are the release steps?',
+    question: 'How is a release done?',
   },
   agenda: {
     slots: { v: { list: 'theme' }, w: { list: 'theme' }, x: { list: 'theme' } },
     topic: 'agenda',
+    opening: 'agenda is',
     told: [
       'our agenda: {v}, {w}, {x}',
       'the agenda has {v}, {w} and {x}',
@@ -77,19 +84,21 @@ const ROWS: Readonly<Record<string, ContentRow>> = {
   },
   guests: {
     slots: { v: 'name', w: 'name', x: 'name' },
-    topic: 'guest list',
+    topic: 'guests',
+    opening: "user's guests are",
     told: [
-      'my guest list: {v}, {w}, {x}',
+      'my guests: {v}, {w}, {x}',
       'the guests are {v}, {w} and {x}',
-      'on the guest list are {v}, {w}, {x}',
+      'as guests we have {v}, {w}, {x}',
       'I invite {v}, {w} and {x} as guests',
     ],
     heldOut: ['set a table for the guests {v}, {w}, {x}'],
-    question: 'Who is on the guest list?',
+    question: 'Who are the guests?',
   },
   timetable: {
     slots: { v: { list: 'subject' }, w: { list: 'subject' }, x: { list: 'subject' } },
     topic: 'timetable',
+    opening: "user's timetable is",
     told: [
       'my timetable: {v}, {w}, {x}',
       'the timetable has {v}, {w} and {x}',
@@ -109,10 +118,10 @@ function content([id, row]: readonly [string, ContentRow]): FactSpec {
     slots: row.slots,
     told: row.told,
     heldOut: row.heldOut,
-    ideal: `user's ${row.topic} is {v}, {w}, {x}`,
-    withoutSecondary: `user's ${row.topic} is {v}`,
-    blurred: `user has a ${row.topic}`,
-    described: `user told a ${row.topic} with three things`,
+    ideal: `${row.opening} {v}, {w}, {x}`,
+    withoutSecondary: `${row.opening} {v}`,
+    blurred: `user has things for the ${row.topic}`,
+    described: `user told three things about the ${row.topic}`,
     question: row.question,
     criteria: [
       { id: 'first', text: 'names {v}', all: ['{v}'] },

@@ -58,7 +58,7 @@ const TRIP_ROWS: readonly EntityRow[] = [
     slot: 'name',
     topic: 'hotel',
     told: ['the hotel for {e} is {v}', 'on {e} my hotel is {v}', 'I booked hotel {v} for {e}'],
-    heldOut: ['{v} is where I sleep on {e}, a nice hotel'],
+    heldOut: ['{v} is where I stay on {e}, a nice hotel'],
     changes: true,
   },
   {
@@ -83,22 +83,22 @@ export const entityIntros: Readonly<Record<EntityKind, FactSpec>> = {
     { list: 'theme' },
     {
       told: [
-        'I started project {p}, it is about {v}',
-        'my new project {p} is about {v}',
-        'project {p} is mine now, about {v}',
+        'I started project {p}, its theme is {v}',
+        'my new project {p} has the theme {v}',
+        'project {p} is mine now, theme {v}',
       ],
-      heldOut: ['about {v} I run a project named {p}'],
+      heldOut: ['with {v} as theme I run a project named {p}'],
       ideal: 'theme of project {p} is {v}',
       question: 'What is the theme of project {p}?',
     },
   ),
   trip: intro('trip', 'date', {
     told: [
-      'I plan a trip to {p} on {v}',
-      'my trip to {p} is on {v}',
+      'I plan a trip to {p}, start on {v}',
+      'my trip to {p} will start on {v}',
       'on {v} I start my trip to {p}',
     ],
-    heldOut: ['{v} is the day of my trip to {p}'],
+    heldOut: ['{v} marks the start of my trip to {p}'],
     ideal: 'start of the trip to {p} is {v}',
     question: 'When is the start of the trip to {p}?',
   }),

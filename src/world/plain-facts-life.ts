@@ -132,7 +132,7 @@ export const LIFE_ROWS: Readonly<Record<string, PlainRow>> = {
       'every day I wake up at {v}',
       'at {v} I wake up',
     ],
-    heldOut: ['by {v} I wake up and make tea'],
+    heldOut: ['by {v} I wake up and open the window'],
     changes: true,
   },
   wifi: {

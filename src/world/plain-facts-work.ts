@@ -83,10 +83,10 @@ export const WORK_ROWS: Readonly<Record<string, PlainRow>> = {
   },
   extension: {
     slot: 'number',
-    topic: 'phone extension',
-    question: 'What is the phone extension?',
+    topic: 'extension',
+    question: 'What is the extension?',
     told: [
-      'my phone extension is {v}',
+      'my extension is {v}',
       'call me on extension {v}',
       'extension {v} rings on my desk',
       'I have extension {v}',

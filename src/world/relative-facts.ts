@@ -18,10 +18,10 @@ export const RELATIVE_PHRASES = [
 ] as const;
 
 const ROWS: Readonly<Record<string, RelativeRow>> = {
-  dentist: {
-    topic: 'dentist visit',
-    told: ['my dentist visit is {r}', 'I see the dentist {r}', 'the dentist wants me {r}'],
-    heldOut: ['I must get up early, the dentist waits {r}'],
+  checkup: {
+    topic: 'checkup',
+    told: ['my checkup is {r}', 'I have a checkup {r}', 'they do my checkup {r}'],
+    heldOut: ['I must get up early for a checkup {r}'],
   },
   interview: {
     topic: 'interview',

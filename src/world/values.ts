@@ -37,6 +37,13 @@ const LETTERS = [...'ABCDEFGHKLMNPQRSTUVWXZ'];
 const FOLDERS = ['src', 'lib', 'docs', 'etc', 'data'];
 const EXTENSIONS = ['ts', 'md', 'json', 'py', 'txt'];
 const MAX_DRAWS = 1000;
+/** Syllables that happen to make an English word are no names: they would not be unseen, and would confuse. */
+const NOT_NAMES = new Set(
+  `date file fine game give hate here home hope joke june july late life like line live made make male menu mile mine
+  more move name nine nose note pile pine poke pose pure rate rice ride role rope rude rule safe sale same side sofa
+  solo some take tale tape tide time tire tone tube tuna vote zero judo kilo logo polo bike bone bite bare base done
+  dine dire dome fire five fame fate gate gave have hide hire hole hose home nude`.split(/\s+/),
+);
 
 /** Half of all values belong to each split, whatever slot they are drawn for. */
 export function splitOf(core: string): Split {
@@ -61,7 +68,7 @@ export function drawValue(
 }
 
 const GENERATORS: Readonly<Record<Exclude<ValueKind, 'word'>, (rng: Rng) => Value>> = {
-  name: (rng) => plain('name', syllables(rng, rng.pick([2, 2, 3]))),
+  name: (rng) => plain('name', properName(rng)),
   number: (rng) => plain('number', String(rng.int(100, 9999))),
   version: (rng) => plain('version', `${rng.int(1, 19)}.${rng.int(0, 30)}.${rng.int(0, 9)}`),
   path: (rng) =>
@@ -84,6 +91,11 @@ function plain(kind: ValueKind, text: string): Value {
 
 function word(text: string): Value {
   return plain('word', text);
+}
+
+function properName(rng: Rng): string {
+  const name = syllables(rng, rng.pick([2, 2, 3]));
+  return NOT_NAMES.has(name.toLowerCase()) ? properName(rng) : name;
 }
 
 function syllables(rng: Rng, count: number): string {
