@@ -51,6 +51,7 @@ const EXTERNAL: Readonly<Record<string, readonly string[]>> = {
   exam: ['zod'],
   artifact: ['zod'],
   gateway: ['zod', 'hono', '@hono/node-server'],
+  train: ['zod'],
   cli: ['*'],
 };
 

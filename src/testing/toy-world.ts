@@ -1,8 +1,12 @@
 /** Users whose messages are plainly facts or chatter, with probes on both, and an exam that reads by key. */
-import type { ItemResult, Probe, WindowArtifact } from '../core/exam.ts';
-import type { Retrievable } from '../exam/contract.ts';
+import type { Probe, WindowArtifact } from '../core/exam.ts';
+import { createExamCache } from '../exam/cache.ts';
+import type { Examiners } from '../exam/sit.ts';
+import { createPool } from '../lib/pool.ts';
 import { createRng } from '../lib/rng.ts';
 import { toyTokenizer } from './toy-tokens.ts';
+
+const NO_RECORD = 'no record';
 
 export interface ToyWorldOptions {
   readonly seed: string;
@@ -52,7 +56,7 @@ function probeOf(kind: string, on: { chunkId: string; key: string; value: string
   const common = {
     id: `probe-${on.key}`,
     question: on.key,
-    reference: kind === 'FACT' ? on.value : 'no record',
+    reference: kind === 'FACT' ? on.value : NO_RECORD,
     rubric: [{ id: 'value', text: on.value, weight: 1 }],
     chunkId: on.chunkId,
     facets: {},
@@ -63,16 +67,22 @@ function probeOf(kind: string, on: { chunkId: string; key: string; value: string
     : { kind: 'trap', category: 'should-not-store', ...common };
 }
 
-/** A recall probe scores when the bank holds its key, a trap when it does not. */
-export async function examineToy(
-  { probes }: WindowArtifact,
-  bank: Retrievable,
-): Promise<ItemResult[]> {
-  const results: ItemResult[] = [];
-  for (const probe of probes) {
-    const found = (await bank.retrieve(probe.question)).includes(`${probe.question} `);
-    const score = found === (probe.kind === 'recall') ? 1 : 0;
-    results.push({ itemId: probe.id, result: { kind: 'graded', score, credits: {} } });
-  }
-  return results;
+/** The reader repeats the line with the key; the judge wants the value for a recall probe and silence for a trap. */
+export function createToyExaminers(): Examiners {
+  return {
+    reader: {
+      name: 'toy-reader',
+      answer: async (question, block) =>
+        block.split('\n').find((line) => line.includes(`${question} `)) ?? NO_RECORD,
+    },
+    judge: {
+      name: 'toy-judge',
+      grade: async (item, answer) => {
+        const right = item.kind === 'trap' ? answer === NO_RECORD : answer.endsWith(item.reference);
+        return { verdicts: { value: right ? 1 : 0 }, credits: {} };
+      },
+    },
+    cache: createExamCache(),
+    pool: createPool(8),
+  };
 }

@@ -1,0 +1,217 @@
+/** On the toy world RL must learn, must fail to when its credit is turned round, and must resume to the same end. */
+import { cp, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { Sample } from '../core/policy.ts';
+import type { Gateway } from '../gateway/contract.ts';
+import { createGateway } from '../gateway/gateway.ts';
+import { readSteps } from '../store/read.ts';
+import { createMemoryHarness, type Moment } from '../testing/memory-harness.ts';
+import type { ToyPolicy } from '../testing/toy-policy.ts';
+import { toyEmbedder } from '../testing/toy-tokens.ts';
+import type { TrainEnd, TrainEvent } from './parts.ts';
+import { trainRl } from './rl.ts';
+import { openToyRun, type ToyRun, toyRlOptions, toyRlParts } from './testing/toy-run.ts';
+import { RunCompleteError } from './trainer.ts';
+
+let gateway: Gateway;
+let root = '';
+beforeAll(async () => {
+  gateway = await createGateway({ embedder: toyEmbedder });
+});
+afterAll(async () => {
+  await gateway[Symbol.asyncDispose]();
+});
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), 'rl-test-'));
+});
+afterEach(async () => {
+  await rm(root, { recursive: true, force: true });
+});
+
+interface Attempt extends Partial<ToyRun> {
+  readonly seed?: string;
+  readonly steps?: number;
+  readonly directory?: string;
+}
+
+async function train({
+  seed = 's',
+  steps = 2,
+  directory = 'run',
+  ...toy
+}: Attempt): Promise<TrainEnd> {
+  const options = toyRlOptions(seed, steps);
+  const parts = await toyRlParts({ root, gateway, ...toy });
+  await using run = await openToyRun(join(root, directory), parts, options);
+  return await trainRl(run, parts, options);
+}
+
+async function meanScores(directory = 'run'): Promise<number[]> {
+  const steps = await readSteps(join(root, directory));
+  return steps.map(({ metrics }) => metrics['chunkScore'] ?? Number.NaN);
+}
+
+/** Everything of a run but its times. */
+async function identityOf(directory: string): Promise<Record<string, string>> {
+  const base = join(root, directory);
+  const files = await readdir(base, { recursive: true, withFileTypes: true });
+  const kept = files.filter(
+    (entry) => entry.isFile() && !/times\.jsonl|events\.jsonl|bank\.json/.test(entry.name),
+  );
+  const texts = await Promise.all(
+    kept.map(async ({ parentPath, name }): Promise<[string, string]> => {
+      const path = join(parentPath, name);
+      return [path.slice(base.length), await readFile(path, 'utf8')];
+    }),
+  );
+  const banks = await readdir(join(base, 'banks'));
+  return Object.fromEntries([...texts.sort(), ['banks', banks.join()]]);
+}
+
+function altering(change: (sample: Sample, samples: readonly Sample[]) => Sample) {
+  return (policy: ToyPolicy): ToyPolicy => {
+    const step = policy.step.bind(policy);
+    policy.step = (samples, loss, optimiser) =>
+      step(
+        samples.map((sample) => change(sample, samples)),
+        loss,
+        optimiser,
+      );
+    return policy;
+  };
+}
+
+const flipped = altering((sample) =>
+  sample.kind === 'policy-gradient' ? { ...sample, advantage: -sample.advantage } : sample,
+);
+
+describe('learning', () => {
+  test.each(['a', 'b', 'c'])('seed %s: the chunk score rises', async (seed) => {
+    await train({ seed, steps: 6 });
+    const scores = await meanScores();
+    expect(scores.at(-1)).toBeGreaterThan((scores[0] ?? Number.NaN) + 0.2);
+  });
+
+  test.each(['a', 'b', 'c'])(
+    'seed %s: with the sign of the advantage flipped it falls',
+    async (seed) => {
+      await train({ seed, steps: 6, wrap: flipped });
+      const scores = await meanScores();
+      expect(scores.at(-1)).toBeLessThan(scores[0] ?? Number.NaN);
+    },
+  );
+});
+
+describe('resume', () => {
+  test('a run stopped at any write or commit ends byte-identical to one that was not', async () => {
+    await train({ steps: 3, directory: 'whole' });
+    const whole = await identityOf('whole');
+    for (const stopAfter of [1, 20, 37, 70, 90]) {
+      const directory = `stopped-${stopAfter}`;
+      const controller = new AbortController();
+      let writes = 0;
+      const misbehave = ({ operation }: Moment) => {
+        if (operation === 'write' && ++writes === stopAfter) controller.abort(new Error('stop'));
+        return undefined;
+      };
+      const harnesses = [createMemoryHarness({ misbehave })];
+      const end = await train({ steps: 3, directory, harnesses, signal: controller.signal });
+      expect(end.kind).toBe('stopped');
+      await train({ steps: 3, directory });
+      expect(await identityOf(directory)).toEqual(whole);
+    }
+  });
+
+  test('BR-65: the sequence of windows and parents is that of an uninterrupted run, over a replica boundary too', async () => {
+    await train({ steps: 6, directory: 'whole' });
+    await train({ steps: 6, directory: 'parts', ...stopAt(4) });
+    const stopped = await readSteps(join(root, 'parts'));
+    expect(stopped).toHaveLength(4);
+    await train({ steps: 6, directory: 'parts' });
+    expect(await identityOf('parts')).toEqual(await identityOf('whole'));
+    const rows = (await readSteps(join(root, 'parts'))).flatMap((record) => record.rows);
+    expect(new Set(rows.map(({ sequence }) => sequence.split('/')[1]))).toEqual(
+      new Set(['0', '1', '2']),
+    );
+  });
+
+  test('BR-65: a run with nothing left to train is an error', async () => {
+    await train({ steps: 1 });
+    await expect(train({ steps: 1 })).rejects.toThrow(RunCompleteError);
+  });
+
+  test('a second seed gives another run', async () => {
+    await train({ steps: 1, seed: 'a', directory: 'a' });
+    await train({ steps: 1, seed: 'b', directory: 'b' });
+    expect(await identityOf('a')).not.toEqual(await identityOf('b'));
+  });
+});
+
+function stopAt(step: number): Pick<ToyRun, 'signal' | 'onEvent'> {
+  const controller = new AbortController();
+  const onEvent = (event: TrainEvent): void => {
+    if (event.type === 'step-started' && event.step === step) controller.abort(new Error('stop'));
+  };
+  return { signal: controller.signal, onEvent };
+}
+
+describe('faults', () => {
+  test('windows chain: the promoted bank is the parent of the next window of its sequence', async () => {
+    await train({ steps: 4 });
+    const rows = (await readSteps(join(root, 'run'))).flatMap((record) => record.rows);
+    for (const { sequence, windowIndex, parentHash } of rows.filter((row) => row.windowIndex > 0)) {
+      const before = rows.find(
+        (row) => row.sequence === sequence && row.windowIndex === windowIndex - 1,
+      );
+      expect(before?.outcome).toMatchObject({ kind: 'promoted', hash: parentHash });
+    }
+  });
+
+  test('BR-58: one faulted rollout has no vote and no number, the others train', async () => {
+    await train({ steps: 1, harnesses: [failing(({ directory }) => directory.endsWith('/0/3'))] });
+    const [record] = await readSteps(join(root, 'run'));
+    expect(record?.outcome.kind).toBe('updated');
+    expect(record?.faults.rollouts).toEqual({ harness: 1 });
+    expect(record?.rows.map(({ outcome }) => outcome.kind)).toEqual(['promoted', 'promoted']);
+  });
+
+  test('a step with more than a tenth of its rollouts faulted is aborted, its windows are tried again and skipped', async () => {
+    const harnesses = [failing(({ directory }) => /\/[01]\/[04]$/.test(directory))];
+    await expect(train({ steps: 5, harnesses })).rejects.toThrow('3 steps in a row were aborted');
+    const records = await readSteps(join(root, 'run'));
+    expect(records.map(({ outcome }) => outcome.kind)).toEqual(['aborted', 'aborted', 'aborted']);
+    expect(records.map(({ policyVersion }) => policyVersion)).toEqual([0, 0, 0]);
+    expect(records[2]?.rows.map(({ outcome }) => outcome)).toEqual([
+      { kind: 'void', skipped: true },
+      { kind: 'void', skipped: true },
+    ]);
+  });
+
+  test('BR-57: two steps in a row without a finite loss stop the run; weights and records stay', async () => {
+    const wrap = altering((sample) =>
+      sample.kind === 'policy-gradient' ? { ...sample, advantage: Number.NaN } : sample,
+    );
+    await expect(train({ steps: 4, wrap })).rejects.toThrow('not finite in steps 0 and 1');
+    const records = await readSteps(join(root, 'run'));
+    expect(records.map(({ policyVersion }) => policyVersion)).toEqual([0, 0]);
+  });
+});
+
+function failing(when: (moment: Moment) => boolean) {
+  return createMemoryHarness({
+    misbehave: (moment) =>
+      moment.operation === 'write' && when(moment) ? ('crash' as const) : undefined,
+  });
+}
+
+test('a run killed between checkpoint and line redoes the step', async () => {
+  await train({ steps: 2, directory: 'whole' });
+  await train({ steps: 2, ...stopAt(1) });
+  await cp(join(root, 'whole/checkpoints/000001'), join(root, 'run/checkpoints/000001'), {
+    recursive: true,
+  });
+  await train({ steps: 2 });
+  expect(await identityOf('run')).toEqual(await identityOf('whole'));
+});

@@ -1,0 +1,122 @@
+/** Which (window, configuration, sequence) a step trains on: a pure function of the options and the committed steps. */
+import type { WindowArtifact } from '../core/exam.ts';
+import { createRng } from '../lib/rng.ts';
+import type { RowRecord, StepRecord } from '../store/schema.ts';
+import type { LoopOptions } from './options.ts';
+
+/** One parent chain: a user's windows in order under one configuration, over and over. */
+interface Lane {
+  readonly configuration: string;
+  readonly userId: string;
+  readonly windows: readonly WindowArtifact[];
+}
+
+interface LaneState {
+  /** Windows done or skipped since the start, over all replicas. */
+  done: number;
+  attempt: number;
+  parentHash: string | undefined;
+}
+
+export interface PlannedRow {
+  readonly configuration: string;
+  /** `user/replica`: a replica starts from the empty bank. */
+  readonly sequence: string;
+  readonly artifact: WindowArtifact;
+  readonly windowIndex: number;
+  readonly attempt: number;
+  /** Content of the bank to start from; undefined is the empty bank. */
+  readonly parentHash: string | undefined;
+}
+
+type ScheduleOptions = Pick<LoopOptions, 'seed' | 'steps' | 'rowsPerStep' | 'configurations'>;
+
+export class Schedule {
+  readonly #lanes: readonly Lane[];
+  readonly #rowsPerStep: number;
+
+  /** Throws where the steps do not reach every configuration. */
+  constructor(artifacts: readonly WindowArtifact[], options: ScheduleOptions) {
+    this.#lanes = createLanes(artifacts, options);
+    this.#rowsPerStep = Math.min(options.rowsPerStep, this.#lanes.length);
+    const reached = options.steps * this.#rowsPerStep;
+    const missed = options.configurations[reached];
+    if (missed !== undefined) {
+      throw new Error(`configuration "${missed}" is never reached: plan more steps or more rows`);
+    }
+  }
+
+  /** The rows of the step after `records`: no two of one chain. */
+  plan(records: readonly StepRecord[]): PlannedRow[] {
+    const states = foldSteps(records);
+    return Array.from({ length: this.#rowsPerStep }, (_, j) => {
+      const lane = this.#lanes[(records.length * this.#rowsPerStep + j) % this.#lanes.length];
+      if (lane === undefined) throw new Error('schedule without lanes');
+      return planRow(lane, states.get(laneKey(lane.configuration, lane.userId)));
+    });
+  }
+}
+
+/** Where every chain stands after the committed steps. */
+export function foldSteps(records: readonly StepRecord[]): Map<string, LaneState> {
+  const states = new Map<string, LaneState>();
+  for (const row of records.flatMap(({ rows }) => rows)) {
+    const key = laneKey(row.configuration, userOf(row.sequence));
+    const state = states.get(key) ?? { done: 0, attempt: 0, parentHash: undefined };
+    states.set(key, state);
+    advance(state, row);
+  }
+  return states;
+}
+
+function advance(state: LaneState, { outcome, windowIndex }: RowRecord): void {
+  if (windowIndex === 0) state.parentHash = undefined;
+  if (outcome.kind === 'void' && !outcome.skipped) {
+    state.attempt += 1;
+    return;
+  }
+  state.done += 1;
+  state.attempt = 0;
+  if (outcome.kind === 'promoted') state.parentHash = outcome.hash;
+}
+
+function planRow(lane: Lane, state: LaneState | undefined): PlannedRow {
+  const done = state === undefined ? 0 : state.done;
+  const windowIndex = done % lane.windows.length;
+  const artifact = lane.windows[windowIndex];
+  if (artifact === undefined) throw new Error(`user ${lane.userId} has no windows`);
+  return {
+    configuration: lane.configuration,
+    sequence: `${lane.userId}/${Math.floor(done / lane.windows.length)}`,
+    artifact,
+    windowIndex,
+    attempt: state === undefined ? 0 : state.attempt,
+    parentHash: windowIndex === 0 ? undefined : state?.parentHash,
+  };
+}
+
+/** Users in a seeded order, the configurations of each beside one another. */
+function createLanes(artifacts: readonly WindowArtifact[], options: ScheduleOptions): Lane[] {
+  const byUser = new Map<string, WindowArtifact[]>();
+  for (const artifact of artifacts) {
+    const { userId } = artifact.window;
+    byUser.set(userId, [...(byUser.get(userId) ?? []), artifact]);
+  }
+  if (byUser.size === 0) throw new Error('there is no window to train on');
+  const users = createRng(options.seed)
+    .fork('schedule')
+    .shuffle([...byUser.keys()].sort());
+  return users.flatMap((userId) => {
+    const windows = (byUser.get(userId) ?? []).toSorted((a, b) => a.window.index - b.window.index);
+    return options.configurations.map((configuration) => ({ configuration, userId, windows }));
+  });
+}
+
+/** The replica is the part after the last slash; a user's own id may hold some. */
+function userOf(sequence: string): string {
+  return sequence.slice(0, sequence.lastIndexOf('/'));
+}
+
+function laneKey(configuration: string, userId: string): string {
+  return JSON.stringify([configuration, userId]);
+}

@@ -1,0 +1,110 @@
+/** What a loop holds while it runs: the engine at the run's last state, the schedule, and the shared limiter. */
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { PolicyEngine } from '../engine/contract.ts';
+import type { Writer } from '../gateway/contract.ts';
+import type { Harness } from '../harness/contract.ts';
+import { createPool, type Pool } from '../lib/pool.ts';
+import type { Run } from '../store/run.ts';
+import type { LoopOptions } from './options.ts';
+import type { TrainEnd, TrainEvent, TrainParts } from './parts.ts';
+import { Schedule } from './schedule.ts';
+
+export interface Trainer extends AsyncDisposable {
+  readonly run: Run;
+  readonly parts: TrainParts;
+  readonly options: LoopOptions;
+  readonly engine: PolicyEngine;
+  readonly writer: Writer;
+  readonly schedule: Schedule;
+  readonly pool: Pool;
+  emit(event: TrainEvent): Promise<void>;
+}
+
+export class RunCompleteError extends Error {
+  override readonly name = 'RunCompleteError';
+}
+
+/** Rejects with `RunCompleteError` where no step is left: training nothing is never a success. */
+export async function openTrainer(
+  run: Run,
+  parts: TrainParts,
+  options: LoopOptions,
+): Promise<Trainer> {
+  if (run.nextStep >= options.steps) {
+    throw new RunCompleteError(`the run already has its ${options.steps} steps`);
+  }
+  for (const configuration of options.configurations) {
+    if (harnessOf(parts, configuration).heldOut) {
+      throw new Error(`configuration "${configuration}" is held out: it is never trained on`);
+    }
+  }
+  const schedule = new Schedule(parts.artifacts, options);
+  const engine = await openEngine(run, parts);
+  const emit = async (event: TrainEvent): Promise<void> => {
+    parts.onEvent(event);
+    await run.appendEvent({ ...event, at: parts.now() });
+  };
+  await emit({ type: 'opened', nextStep: run.nextStep, steps: options.steps });
+  return {
+    run,
+    parts,
+    options,
+    engine,
+    writer: parts.createWriter(engine),
+    schedule,
+    pool: createPool(options.concurrency),
+    emit,
+    [Symbol.asyncDispose]: async () => {
+      await rm(parts.workDirectory, { recursive: true, force: true });
+      await engine[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Runs step after step. An abort ends it between steps or takes back the step in hand. */
+export async function runSteps(trainer: Trainer, step: () => Promise<void>): Promise<TrainEnd> {
+  const { run, parts, options, emit } = trainer;
+  while (run.nextStep < options.steps) {
+    const { signal } = parts;
+    try {
+      signal?.throwIfAborted();
+      await step();
+    } catch (cause) {
+      if (signal?.aborted !== true || cause !== signal.reason) throw cause;
+      await emit({ type: 'stopped', nextStep: run.nextStep });
+      return { kind: 'stopped', nextStep: run.nextStep };
+    }
+  }
+  await emit({ type: 'finished', steps: run.nextStep });
+  const checkpoint = run.lastCheckpoint;
+  if (checkpoint === undefined) throw new Error('the last step has no checkpoint');
+  return { kind: 'finished', checkpoint };
+}
+
+/** The engine as it was after the last committed step. */
+async function openEngine(run: Run, parts: TrainParts): Promise<PolicyEngine> {
+  const checkpoint = run.lastCheckpoint;
+  if (checkpoint === undefined) {
+    return await parts.openEngine({ directory: parts.startWeights, state: 'fresh' });
+  }
+  const engine = await parts.openEngine({ directory: checkpoint, state: 'resumed' });
+  const expected = run.records.at(-1)?.policyVersion;
+  if (engine.policyVersion !== expected) {
+    const found = engine.policyVersion;
+    await engine[Symbol.asyncDispose]();
+    throw new Error(`${checkpoint} holds policy version ${found}, the run is at ${expected}`);
+  }
+  return engine;
+}
+
+export function harnessOf({ harnesses }: TrainParts, configuration: string): Harness {
+  const harness = harnesses.get(configuration);
+  if (harness === undefined) throw new Error(`no harness for configuration "${configuration}"`);
+  return harness;
+}
+
+/** This step's working banks; whatever a killed attempt left there goes. */
+export function stepWorkDirectory({ run, parts }: Trainer): string {
+  return join(parts.workDirectory, `step-${run.nextStep}`);
+}
