@@ -6,7 +6,7 @@ import type { Slot } from './values.ts';
 /** A turn that tempts a careless writer. Each topic occurs once in a user's stream, so that its trap is answerable from one chunk. */
 export interface ChatterSpec {
   readonly topic: string;
-  readonly slot?: Slot;
+  readonly slots: { readonly v?: Slot };
   readonly user: readonly string[];
   /** The assistant's reply; where `tempting` is `assistant`, the reply is what tempts. */
   readonly replies: readonly string[];
@@ -120,7 +120,7 @@ const STOCK_ROWS: readonly StockRow[] = [
 const user = CHATTER_ROWS.map(
   ([topic, slot, forms, stored, question, trapped]): ChatterSpec => ({
     topic,
-    ...(slot !== null && { slot }),
+    slots: slot === null ? {} : { v: slot },
     user: forms,
     replies: REPLIES,
     tempting: 'user',
@@ -133,6 +133,7 @@ const user = CHATTER_ROWS.map(
 const stock = STOCK_ROWS.map(
   ([topic, reply, stored, question, trapped]): ChatterSpec => ({
     topic,
+    slots: {},
     user: FILLER.user,
     replies: [reply],
     tempting: 'assistant',
@@ -149,7 +150,7 @@ export const chatterSpecs: readonly ChatterSpec[] = [...user, ...stock];
 export const musings: readonly ChatterSpec[] = MUSINGS.map((row) => ({
   ...row,
   topic: '{v}',
-  slot: purchase,
+  slots: { v: purchase },
   replies: REPLIES,
   tempting: 'user',
 }));

@@ -1,6 +1,7 @@
 /** What one session tells: draws tellings until it has its number of facts. */
+import { entityIntros } from './entity-facts.ts';
 import type { EntityKind, FactSpec, Family } from './spec.ts';
-import { canRefer, type Known, type SessionContext } from './state.ts';
+import { canRefer, canTell, type Known, type SessionContext, takeFrom } from './state.ts';
 import {
   introduce,
   type Told,
@@ -88,18 +89,21 @@ function tellOrdinary(context: SessionContext): Told {
 }
 
 function tryFamily(context: SessionContext, family: Exclude<Family, 'entity'>): Told | undefined {
-  const spec = context.state.pools[family].pop();
+  const spec = takeFrom(context, context.state.pools[family]);
   return spec === undefined ? undefined : tellPlainly(context, spec);
 }
 
 /** A further fact about the current project or trip, or a new one where all is told. */
 function tryEntity(context: SessionContext): Told | undefined {
-  const kind = context.rng.pick(ENTITY_KINDS);
-  const current = context.state.entities.get(kind);
-  const spec = current?.left.pop();
-  if (current && spec) return tellOfEntity(context, { spec, about: current, refer: false });
-  if (context.referred.has(kind)) return undefined;
-  return introduce(context, kind);
+  for (const kind of context.rng.shuffle(ENTITY_KINDS)) {
+    const about = context.state.entities.get(kind);
+    const spec = about?.left.pop();
+    if (about && spec) return tellOfEntity(context, { spec, about, refer: false });
+    if (!context.referred.has(kind) && canTell(context, entityIntros[kind])) {
+      return introduce(context, kind);
+    }
+  }
+  return undefined;
 }
 
 function tryReference(context: SessionContext): Told | undefined {
@@ -112,30 +116,29 @@ function tryReference(context: SessionContext): Told | undefined {
 
 function tryPair(context: SessionContext): Told | undefined {
   const { plain } = context.state.pools;
-  const [second, first] = [plain.pop(), plain.pop()];
-  if (second === undefined) return undefined;
-  return first === undefined ? tellPlainly(context, second) : tellPair(context, [first, second]);
+  const where = ({ slots }: FactSpec) => typeof slots.v === 'string';
+  const first = takeFrom(context, plain, { where });
+  const second = takeFrom(context, plain, { where });
+  if (first && second) return tellPair(context, [first, second]);
+  return first && tellPlainly(context, first);
 }
 
 function tryCorrection(context: SessionContext): Told | undefined {
-  const spec = context.state.pools.plain.pop();
+  const spec = takeFrom(context, context.state.pools.plain, { times: 2 });
   return spec === undefined ? undefined : tellCorrected(context, spec);
 }
 
 function tryChange(context: SessionContext): Told | undefined {
   const { state, rng, session } = context;
   const candidates = current(context).filter(
-    ({ spec, changed, session: told }) => spec.changes === true && !changed && told < session,
+    ({ spec, changed, session: told }) =>
+      spec.changes === true && !changed && told < session && canTell(context, spec),
   );
   if (candidates.length > 0 && rng.chance(0.85)) return tellChange(context, rng.pick(candidates));
   if (!rng.chance(0.3)) return undefined;
-  const spec = takeChangeable(state.pools.plain);
+  const where = (spec: FactSpec) => spec.changes === true;
+  const spec = takeFrom(context, state.pools.plain, { times: 2, where });
   return spec === undefined ? undefined : tellFreshChange(context, spec);
-}
-
-function takeChangeable(pool: FactSpec[]): FactSpec | undefined {
-  const index = pool.findLastIndex((spec) => spec.changes === true);
-  return index === -1 ? undefined : pool.splice(index, 1)[0];
 }
 
 function repeatable(context: SessionContext): Known | undefined {

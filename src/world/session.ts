@@ -6,7 +6,7 @@ import { mapValues } from './drafts.ts';
 import { FILLER } from './filler.ts';
 import { planSession } from './plan.ts';
 import { fill } from './spec.ts';
-import { draw, type SessionContext } from './state.ts';
+import { drawSlots, type SessionContext, takeFrom } from './state.ts';
 import type { Beat, Told } from './tellings.ts';
 import type { ChatterTruth, FactTruth, SessionTruth } from './truth.ts';
 
@@ -95,17 +95,17 @@ function remember(
   });
 }
 
-/** A turn that a careless writer would store. */
+/** A turn that a careless writer would store; filler once all of them are told. */
 function tempt(context: SessionContext): Part {
   const { rng, state } = context;
-  const spec = rng.chance(0.3) ? undefined : state.chatter.pop();
-  return chatterPart(context, spec === undefined ? rng.pick(musings) : spec);
+  const musing = takeFrom(context, rng.shuffle(musings));
+  const spec = rng.chance(0.3) ? musing : (takeFrom(context, state.chatter) ?? musing);
+  return spec === undefined ? fillTurn(rng) : chatterPart(context, spec);
 }
 
 function chatterPart(context: SessionContext, spec: ChatterSpec): Part {
   const { rng } = context;
-  const values = spec.slot === undefined ? {} : { v: draw(context, spec.slot) };
-  const slots = mapValues(values, (value) => value.text);
+  const slots = mapValues(drawSlots(context, spec), (value) => value.text);
   return {
     beats: [{ user: fill(rng.pick(spec.user), slots), assistant: rng.pick(spec.replies) }],
     facts: [],

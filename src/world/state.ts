@@ -11,7 +11,7 @@ import { plainFacts } from './plain-facts.ts';
 import { relativeFacts } from './relative-facts.ts';
 import type { EntityKind, FactSpec, Family } from './spec.ts';
 import type { Form } from './truth.ts';
-import { drawValue, type Slot, type SlotValues, type Value } from './values.ts';
+import { canDrawAll, drawValue, type Slot, type SlotValues, type Value } from './values.ts';
 
 export interface Entity {
   readonly kind: EntityKind;
@@ -31,6 +31,9 @@ export interface Known {
   readonly session: number;
   changed: boolean;
 }
+
+/** What needs values: facts and chatter. */
+type Tellable = { readonly slots: FactSpec['slots'] };
 
 export interface UserState {
   readonly options: WorldOptions;
@@ -80,7 +83,23 @@ export function draw({ state, rng }: SessionContext, slot: Slot): Value {
   return drawValue(slot, rng, { split: state.options.split, taken: state.taken });
 }
 
-export function drawSlots(context: SessionContext, spec: FactSpec): SlotValues {
+/** Whether the closed lists still hold words for this spec, told `times` over. */
+export function canTell({ state }: SessionContext, spec: Tellable, times = 1): boolean {
+  const slots = Object.values(spec.slots);
+  return canDrawAll(slots, { split: state.options.split, taken: state.taken, times });
+}
+
+/** Takes the next spec of the pool that can be told and meets the condition. */
+export function takeFrom<T extends Tellable>(
+  context: SessionContext,
+  pool: T[],
+  { times = 1, where = () => true }: { times?: number; where?: (spec: T) => boolean } = {},
+): T | undefined {
+  const index = pool.findLastIndex((spec) => where(spec) && canTell(context, spec, times));
+  return index === -1 ? undefined : pool.splice(index, 1)[0];
+}
+
+export function drawSlots(context: SessionContext, spec: Tellable): SlotValues {
   return Object.fromEntries(
     Object.entries(spec.slots).map(([name, slot]) => [name, draw(context, slot)]),
   );

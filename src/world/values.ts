@@ -67,6 +67,21 @@ export function drawValue(
   throw new Error(`no free value left for ${JSON.stringify(slot)} in the ${split} split`);
 }
 
+/** Whether every slot can still be drawn `times` over; only closed lists run out. */
+export function canDrawAll(
+  slots: readonly Slot[],
+  { split, taken, times }: { split: Split; taken: ReadonlySet<string>; times: number },
+): boolean {
+  const lists = slots.flatMap((slot) => (typeof slot === 'string' ? [] : [slot.list]));
+  return lists.every((list) => {
+    const wanted = lists.filter((other) => other === list).length * times;
+    const free = words[list].filter(
+      (one) => splitOf(one) === split && !taken.has(one.toLowerCase()),
+    );
+    return free.length >= wanted;
+  });
+}
+
 const GENERATORS: Readonly<Record<Exclude<ValueKind, 'word'>, (rng: Rng) => Value>> = {
   name: (rng) => plain('name', properName(rng)),
   number: (rng) => plain('number', String(rng.int(100, 9999))),
