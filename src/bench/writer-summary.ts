@@ -1,7 +1,13 @@
 /** What an evaluation says about one writer, and how two of them differ: always over the planned items. */
 import { z } from 'zod';
 import type { ExamItem } from '../core/exam.ts';
-import { type BootstrapOptions, bootstrapDifference, bootstrapMean, type Estimate, type PairedItem } from './bootstrap.ts';
+import {
+  type BootstrapOptions,
+  bootstrapDifference,
+  bootstrapMean,
+  type Estimate,
+  type PairedItem,
+} from './bootstrap.ts';
 import type { EvaluatedWindow } from './evaluate.ts';
 
 /** `low` and `high` are null where there are too few users for an interval. */
@@ -65,7 +71,9 @@ export function compareWriters(
 ): Interval {
   const [left, right] = [chunkScores(a), chunkScores(b)];
   const both = new Set(left.map(({ itemId }) => itemId));
-  const common = new Set(right.filter(({ itemId }) => both.has(itemId)).map(({ itemId }) => itemId));
+  const common = new Set(
+    right.filter(({ itemId }) => both.has(itemId)).map(({ itemId }) => itemId),
+  );
   const inBoth = ({ itemId }: PairedItem): boolean => common.has(itemId);
   return toInterval(bootstrapDifference(left.filter(inBoth), right.filter(inBoth), options));
 }
@@ -76,10 +84,13 @@ export function itemScores(
   admit: (item: ExamItem) => boolean,
 ): number[] {
   return scoredWindows(windows).flatMap(({ artifact, rollout }) => {
-    const items = new Map([...artifact.probes, ...artifact.questions].map((item) => [item.id, item]));
+    const items = new Map(
+      [...artifact.probes, ...artifact.questions].map((item) => [item.id, item]),
+    );
     return rollout.results.flatMap(({ itemId, result }) => {
       const item = items.get(itemId);
-      if (item === undefined) throw new Error(`a result for an item that was not planned: ${itemId}`);
+      if (item === undefined)
+        throw new Error(`a result for an item that was not planned: ${itemId}`);
       return result.kind === 'graded' && admit(item) ? [result.score] : [];
     });
   });

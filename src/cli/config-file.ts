@@ -8,12 +8,17 @@ export interface ConfigSource {
   readonly file?: string | undefined;
   /** Each `a.b=c`; the value is JSON where it parses as JSON, else text. */
   readonly set?: readonly string[] | undefined;
+  /** Top-level values that `--set` finds where the file has none. */
+  readonly defaults?: Readonly<Record<string, unknown>>;
 }
 
 type Tree = { [key: string]: unknown };
 
 export function loadConfig<S extends z.ZodType>(schema: S, source: ConfigSource): z.output<S> {
-  const tree = source.file === undefined ? {} : readTree(source.file);
+  const tree: Tree = {
+    ...structuredClone(source.defaults),
+    ...(source.file === undefined ? {} : readTree(source.file)),
+  };
   for (const assignment of source.set ?? []) assign(tree, assignment);
   const parsed = schema.safeParse(tree);
   if (parsed.success) return parsed.data;

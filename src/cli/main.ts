@@ -1,15 +1,28 @@
 #!/usr/bin/env node
 /** The command line: parses, runs one command, and turns what went wrong into one sentence and an exit code. */
-import { CommanderError, program } from 'commander';
+import { Command, CommanderError } from 'commander';
 import { describeFailure } from './describe-failure.ts';
+import { registerEval } from './eval.ts';
 import { EXIT } from './exit-codes.ts';
-import { PACKAGE_VERSION } from './package-version.ts';
+import { PACKAGE_VERSION } from './package-files.ts';
 
-program
-  .name('memwriter')
+const program = new Command('memwriter')
   .description(
-    "Measures, trains and serves the model that writes an agent's long-term memory, inside real, unmodified memory frameworks.",
+    "Measures, trains and serves the model that writes an agent's long-term memory,\ninside real, unmodified memory frameworks.",
   )
   .version(PACKAGE_VERSION)
-  .showHelpAfterError('(try --help)')
+  .showHelpAfterError('(memwriter --help, or --help after a command)')
   .exitOverride();
+registerEval(program);
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  if (error instanceof CommanderError) {
+    process.exitCode = error.exitCode === 0 ? EXIT.ok : EXIT.badInput;
+  } else {
+    const { exitCode, text } = describeFailure(error);
+    process.stderr.write(`memwriter: ${text}\n`);
+    process.exitCode = exitCode;
+  }
+}

@@ -1,0 +1,75 @@
+/** The configuration of every command, with its defaults; `memwriter config` prints it as a JSON schema. */
+import { z } from 'zod';
+import { rewardOptionsSchema } from '../reward/options.ts';
+
+/** An OpenAI-compatible endpoint. The key itself never stands in a file: the environment holds it. */
+export const endpointConfigSchema = z.strictObject({
+  baseUrl: z.url(),
+  model: z.string().min(1),
+  /** Name of the environment variable that holds the key. */
+  apiKeyEnv: z.string().min(1).default('OPENAI_API_KEY'),
+  timeoutMs: z.int().positive().default(120_000),
+});
+export type EndpointConfig = z.infer<typeof endpointConfigSchema>;
+
+export const dataConfigSchema = z.discriminatedUnion('kind', [
+  z.strictObject({
+    kind: z.literal('world'),
+    preset: z.enum(['easy', 'demo', 'hard']).default('demo'),
+    /** Fields of the world that differ from the preset. */
+    world: z.record(z.string(), z.unknown()).default({}),
+  }),
+  z.strictObject({
+    kind: z.literal('locomo'),
+    file: z.string().min(1),
+    /** Indices of conversations, from 0; all by default. */
+    conversations: z.array(z.int().nonnegative()).optional(),
+  }),
+]);
+export type DataConfig = z.infer<typeof dataConfigSchema>;
+
+const examinerSchema = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('rule') }),
+  z.strictObject({
+    kind: z.literal('llm'),
+    ...endpointConfigSchema.shape,
+    maxTokens: z.int().positive().default(512),
+  }),
+]);
+export type ExaminerConfig = z.infer<typeof examinerSchema>;
+
+export const stackConfigSchema = z.strictObject({
+  harness: z
+    .strictObject({
+      configuration: z.enum(['mem0']).default('mem0'),
+      /** Memories in a retrieved block. */
+      topK: z.int().positive().default(5),
+    })
+    .default({ configuration: 'mem0', topK: 5 }),
+  embeddings: z
+    .discriminatedUnion('kind', [
+      z.strictObject({ kind: z.literal('hash'), dimensions: z.int().positive().default(256) }),
+      z.strictObject({
+        kind: z.literal('endpoint'),
+        ...endpointConfigSchema.shape,
+        dimensions: z.int().positive(),
+      }),
+    ])
+    .default({ kind: 'hash', dimensions: 256 }),
+  reader: examinerSchema.default({ kind: 'rule' }),
+  judge: examinerSchema.default({ kind: 'rule' }),
+  /** Directory of the one tokenizer that |x| is counted with; the base policy's by default. */
+  tokenizer: z.string().min(1).optional(),
+  reward: rewardOptionsSchema.default(rewardOptionsSchema.parse({})),
+  /** Banks open at a time. */
+  concurrency: z.int().positive().default(32),
+  /** Native threads of the local engine. */
+  threads: z.int().positive().default(2),
+});
+export type StackConfig = z.infer<typeof stackConfigSchema>;
+
+export const samplingConfigSchema = z.strictObject({
+  temperature: z.number().nonnegative().default(1),
+  maxTokens: z.int().positive().default(160),
+});
+export type SamplingConfig = z.infer<typeof samplingConfigSchema>;

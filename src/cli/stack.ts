@@ -1,0 +1,110 @@
+/** Everything that stands still while writers are compared or trained: gateway, harness, reader, judge, tokenizer. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createExamCache } from '../exam/cache.ts';
+import type { Judge, Reader } from '../exam/contract.ts';
+import { createLlmJudge } from '../exam/llm-judge.ts';
+import { createLlmReader } from '../exam/llm-reader.ts';
+import { createRuleJudge } from '../exam/rule-judge.ts';
+import { createRuleReader } from '../exam/rule-reader.ts';
+import type { Examiners } from '../exam/sit.ts';
+import type { Gateway } from '../gateway/contract.ts';
+import { createGateway } from '../gateway/gateway.ts';
+import { createMem0Harness } from '../harness/adapters/mem0/adapter.ts';
+import type { Harness } from '../harness/contract.ts';
+import { scratchParent } from '../harness/scratch.ts';
+import { systemClock } from '../lib/clock.ts';
+import { createPool } from '../lib/pool.ts';
+import { createRng } from '../lib/rng.ts';
+import { createChatClient } from '../llm/client.ts';
+import type { Embedder } from '../llm/embedder.ts';
+import { createEndpointEmbedder } from '../llm/embeddings.ts';
+import { createHashEmbedder } from '../llm/hash-embedder.ts';
+import { createHttpClient, type HttpClient } from '../llm/http.ts';
+import { loadTokenizer } from '../tokens/tokenizer.ts';
+import type { EndpointConfig, ExaminerConfig, StackConfig } from './config.ts';
+import { BadInputError } from './exit-codes.ts';
+import { PACKAGE_ROOT } from './package-files.ts';
+
+export interface Stack extends AsyncDisposable {
+  readonly config: StackConfig;
+  readonly gateway: Gateway;
+  readonly harness: Harness;
+  readonly examiners: Examiners;
+  readonly countTokens: (text: string) => number;
+  /** sha256 of the pinned tokenizer. */
+  readonly tokenizerHash: string;
+  /** Working banks; removed with the stack. */
+  readonly scratch: string;
+}
+
+export const SHIPPED_POLICIES = {
+  base: join(PACKAGE_ROOT, 'models/base'),
+  teacher: join(PACKAGE_ROOT, 'models/teacher'),
+} as const;
+
+export async function openStack(config: StackConfig, signal?: AbortSignal): Promise<Stack> {
+  const tokenizer = await loadTokenizer(config.tokenizer ?? SHIPPED_POLICIES.base);
+  const http = createHttpClient({ clock: systemClock, rng: createRng('memwriter/http') });
+  const gateway = await createGateway({ embedder: embedderOf(config, http) });
+  const harness = await createMem0Harness({ topK: config.harness.topK });
+  const scratch = await mkdtemp(join(await scratchParent(), 'memwriter-'));
+  return {
+    config,
+    gateway,
+    harness,
+    examiners: {
+      reader: readerOf(config.reader, http),
+      judge: judgeOf(config.judge, http),
+      cache: createExamCache(),
+      pool: createPool(config.concurrency),
+      ...(signal && { signal }),
+    },
+    countTokens: (text) => tokenizer.count(text),
+    tokenizerHash: tokenizer.hash,
+    scratch,
+    async [Symbol.asyncDispose]() {
+      await harness[Symbol.asyncDispose]();
+      await gateway[Symbol.asyncDispose]();
+      await rm(scratch, { recursive: true, force: true });
+    },
+  };
+}
+
+function embedderOf({ embeddings }: StackConfig, http: HttpClient): Embedder {
+  if (embeddings.kind === 'hash') return createHashEmbedder({ dimensions: embeddings.dimensions });
+  const { dimensions, timeoutMs } = embeddings;
+  return createEndpointEmbedder({ http, endpoint: endpointOf(embeddings), dimensions, timeoutMs });
+}
+
+function readerOf(config: ExaminerConfig, http: HttpClient): Reader {
+  if (config.kind === 'rule') return createRuleReader();
+  const client = chatClientOf(config, http);
+  return createLlmReader({ client, maxTokens: config.maxTokens });
+}
+
+function judgeOf(config: ExaminerConfig, http: HttpClient): Judge {
+  if (config.kind === 'rule') return createRuleJudge();
+  return createLlmJudge(chatClientOf(config, http), {});
+}
+
+function chatClientOf(
+  config: EndpointConfig,
+  http: HttpClient,
+): ReturnType<typeof createChatClient> {
+  return createChatClient({ http, endpoint: endpointOf(config), timeoutMs: config.timeoutMs });
+}
+
+/** A loopback server may need no key; anything else without one is refused before a run starts. */
+export function endpointOf({ baseUrl, model, apiKeyEnv }: EndpointConfig): {
+  baseUrl: string;
+  model: string;
+  apiKey: string;
+} {
+  const apiKey = process.env[apiKeyEnv];
+  const local = ['localhost', '127.0.0.1', '[::1]'].includes(new URL(baseUrl).hostname);
+  if (apiKey === undefined && !local) {
+    throw new BadInputError(`${baseUrl} needs a key: set the environment variable ${apiKeyEnv}`);
+  }
+  return { baseUrl: baseUrl.replace(/\/$/, ''), model, apiKey: apiKey ?? 'none' };
+}
