@@ -57,13 +57,20 @@ export interface InferenceRun {
   readonly total: number;
 }
 
+/** A product with a single row takes another kernel, which rounds differently: there are always at least two. */
+export function atLeastTwo(rows: ArrayLike<number>): Int32Array {
+  const [only] = Array.from(rows);
+  return rows.length === 1 && only !== undefined ? Int32Array.of(only, only) : Int32Array.from(rows);
+}
+
 export function inferenceFeeds({ length, tokens, ends, rows, total }: InferenceRun): Tensors {
+  const chosen = atLeastTwo(rows);
   return {
     tokens: { dims: [tokens.length], data: tokens },
     shape: { dims: [3], data: BigInt64Array.of(BigInt(ends.length), BigInt(length), -1n) },
     ends: { dims: [ends.length], data: Int32Array.from(ends) },
     total: { dims: [1], data: Int32Array.of(total) },
-    rows: { dims: [rows.length], data: Int32Array.from(rows) },
+    rows: { dims: [chosen.length], data: chosen },
   };
 }
 

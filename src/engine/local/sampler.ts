@@ -51,9 +51,7 @@ export class Sampler implements AsyncDisposable {
       const state = { rng, tokenIds: [], logprobs: [], resolve, reject };
       this.#waiting.push({ promptIds, options, weights, ...state });
     });
-    this.#loop ??= this.#run().finally(() => {
-      this.#loop = undefined;
-    });
+    this.#loop ??= this.#run();
     return completion;
   }
 
@@ -91,6 +89,8 @@ export class Sampler implements AsyncDisposable {
         for (const call of calls) call.reject(cause);
       }
     }
+    // Here and not in a later microtask: a call made in between would find nobody to serve it.
+    this.#loop = undefined;
   }
 
   /** Takes in waiting calls that want the weights in use, then decodes one token for every running call. */

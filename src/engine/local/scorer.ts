@@ -3,7 +3,7 @@ import type { TopK } from '../../core/policy.ts';
 import { packSegments, type Segment, type SegmentBatch, targets } from './batches.ts';
 import type { LlamaConfig } from './config.ts';
 import { type Executor, floats, type Program, type Tensors } from './executor.ts';
-import { buildInferenceGraph, type InferenceHead, inferenceFeeds } from './inference.ts';
+import { atLeastTwo, buildInferenceGraph, type InferenceHead, inferenceFeeds } from './inference.ts';
 import type { PublishedWeights } from './published.ts';
 
 const BATCH_TOKENS = 4096;
@@ -43,9 +43,7 @@ class BatchedForward implements AsyncDisposable {
     const answer = new Promise<RowRange>((resolve, reject) => {
       this.#waiting.push({ ...segment, weights, resolve, reject });
     });
-    this.#loop ??= this.#run().finally(() => {
-      this.#loop = undefined;
-    });
+    this.#loop ??= this.#run();
     return answer;
   }
 
@@ -70,6 +68,8 @@ class BatchedForward implements AsyncDisposable {
         for (const batch of packSegments(group, limits)) await this.#answer(batch, weights);
       }
     }
+    // Here and not in a later microtask: a call made in between would find nobody to serve it.
+    this.#loop = undefined;
   }
 
   async #answer(batch: SegmentBatch<Call>, weights: PublishedWeights): Promise<void> {
@@ -94,8 +94,8 @@ class BatchedForward implements AsyncDisposable {
     const { length, tokens, rows } = batch;
     const ends = batch.segments.map(({ tokenIds }) => Math.max(0, tokenIds.length - 2));
     const feeds = inferenceFeeds({ length, tokens, ends, rows, total: length });
-    const ids = { dims: [rows.length, 1], data: targets(batch) };
-    const extra = this.#head.kind === 'score' ? { ids } : {};
+    const ids = atLeastTwo(targets(batch));
+    const extra = this.#head.kind === 'score' ? { ids: { dims: [ids.length, 1], data: ids } } : {};
     return program.run({ ...weights.tensors, ...feeds, ...extra });
   }
 }
