@@ -190,6 +190,7 @@ describe('arms and options', () => {
     expect(recommended).toMatchObject({ normaliser: 'floored', sigmaFloor: 0.05, gamma: 0 });
     expect(article).toMatchObject({ normaliser: 'article', lossMass: 'token' });
     expect(() => creditOptionsSchema.parse({ sigmaflor: 0.1 })).toThrow('sigmaflor');
+    expect(() => creditOptionsSchema.parse({ arm: 'no-trap' })).toThrow('arm');
   });
 });
 

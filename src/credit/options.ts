@@ -1,10 +1,9 @@
 /** How scores become advantages and loss mass (definitions §6), as configuration fields with their defaults. */
 import { z } from 'zod';
-import { armSchema } from '../core/arm.ts';
 
 export const creditOptionsSchema = z.strictObject({
-  /** `window` gives every chunk the advantage of its row's total; the other arms act on the score. */
-  arm: armSchema.default('chunk'),
+  /** `window` gives every chunk the advantage of its row's total. The arms of the score are the reward's. */
+  arm: z.enum(['chunk', 'window']).default('chunk'),
   /** G: a group of another size means that rollouts are grouped by the wrong key. */
   groupSize: z.int().positive().default(8),
   /** `floored`: (s − μ)/max(σ, floor). `article`: (s − μ)/(σ + 1e−6). `mean`: s − μ. */

@@ -36,6 +36,11 @@ test.each([
   expect(answerByRule(question, block)).toBe(NO_RECORD);
 });
 
+test('"notes" is a topic, though its stem looks like "not"', () => {
+  const files = 'log file is a.txt\nconfig file is b.txt\nnotes file is c.txt';
+  expect(answerByRule('What is the notes file now?', files)).toBe('notes file is c.txt');
+});
+
 test('an empty block, or a question without a topic, has no answer', () => {
   expect(answerByRule('What is the cat called?', '')).toBe(NO_RECORD);
   expect(answerByRule('What is it?', block)).toBe(NO_RECORD);

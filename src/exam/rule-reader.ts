@@ -1,7 +1,7 @@
 /** The embedded reader: lexical and extractive, it sees question and block and nothing else. */
 import type { Reader } from './contract.ts';
 import { NO_RECORD } from './no-record.ts';
-import { contentStems, stem, tokenise } from './text.ts';
+import { contentStems, contentWords, stem } from './text.ts';
 
 export interface RuleReaderOptions {
   /** Share of the question's weight that a line must cover to be an answer. */
@@ -25,10 +25,8 @@ const KIND_WEIGHT = 0.4;
 
 /** Words of asking, not of the topic: which of two values is meant, and how large it is. */
 const IGNORED: ReadonlySet<string> = new Set(
-  `not no never before earlier old new previous previously former change changed current today still mentioned high big
-  long far often large tall`
-    .split(/\s+/)
-    .map(stem),
+  `not no never before earlier old new previous previously former change changes changed current today still mentioned
+  high big long far often large tall`.split(/\s+/),
 );
 
 /** Answers with the best lines of the block in block order, or says that there is no record. */
@@ -98,7 +96,7 @@ interface Selection {
 }
 
 function select(question: string, page: Page, options: RuleReaderOptions): Selection {
-  const words = [...new Set(contentStems(question))].filter((word) => !IGNORED.has(word));
+  const words = topicOf(question);
   const weights = words.map((word) => weightOf(word, page));
   const total = weights.reduce((sum, weight) => sum + weight, 0);
   if (total === 0) return { coverage: 0, lines: [] };
@@ -112,6 +110,11 @@ function select(question: string, page: Page, options: RuleReaderOptions): Selec
     .slice(0, options.maxLines)
     .map(({ line }) => line);
   return { coverage, lines };
+}
+
+function topicOf(question: string): string[] {
+  const words = contentWords(question).filter((word) => !IGNORED.has(word));
+  return [...new Set(words.map(stem))];
 }
 
 /** Rarity in the block; a word that the block lacks weighs most. */
@@ -132,7 +135,7 @@ function covered(words: readonly string[], weights: readonly number[], line: Lin
 function partsOf(question: string): string[] {
   return question
     .split(/[,;?]\s*|\s+(?:and|as well as)\s+/i)
-    .filter((part) => tokenise(part).length > 0 && contentStems(part).length > 0);
+    .filter((part) => topicOf(part).length > 0);
 }
 
 function union(parts: readonly string[], page: Page, options: RuleReaderOptions): Line[] {

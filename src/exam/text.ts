@@ -74,13 +74,17 @@ export const NEGATORS: ReadonlySet<string> = new Set(['no', 'not', 'never', 'wit
 
 /** Stems of the content words, in order, repeats kept; a path or identifier also yields its parts. */
 export function contentStems(text: string): string[] {
+  return contentWords(text).map(stem);
+}
+
+/** The same before stemming, which would turn "notes" into "not". */
+export function contentWords(text: string): string[] {
   return tokenise(text)
     .flatMap((token) => {
       const parts = token.split(/[^\p{L}\p{N}]+/u).filter((part) => part !== '');
       return parts.length > 1 ? [token, ...parts] : parts;
     })
-    .filter((token) => !STOP_WORDS.has(token))
-    .map(stem);
+    .filter((token) => !STOP_WORDS.has(token));
 }
 
 /** Light English stemming: plural, -ing, -ed, final e. Numbers and short words stay. */

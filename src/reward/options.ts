@@ -1,6 +1,5 @@
 /** Every constant of the chunk score (definitions §4-5) as a configuration field with its default. */
 import { z } from 'zod';
-import { armSchema } from '../core/arm.ts';
 
 export const growthOptionsSchema = z.strictObject({
   /** Growth per chunk token that is free: τ. */
@@ -15,7 +14,11 @@ export const growthOptionsSchema = z.strictObject({
 export type GrowthOptions = z.infer<typeof growthOptionsSchema>;
 
 export const rewardOptionsSchema = z.strictObject({
-  arm: armSchema.default('chunk'),
+  /**
+   * `broadcast-orm`: every chunk gets the mean rubric score. `no-trap`: prm without traps. `no-penalty`: growth is free.
+   * The arm `window` is the credit's: an arm that a stage would not act on is refused there.
+   */
+  arm: z.enum(['chunk', 'broadcast-orm', 'no-trap', 'no-penalty']).default('chunk'),
   prmWeight: z.number().nonnegative().default(1),
   ormWeight: z.number().nonnegative().default(2),
   penWeight: z.number().nonnegative().default(0.3),

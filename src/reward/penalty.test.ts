@@ -44,6 +44,27 @@ test('a tiny chunk counts as 64 tokens', () => {
   expect(growthRatio({ tokensBefore: 0, tokensAfter: 32, chunkTokens: 320 }, options)).toBe(0.1);
 });
 
+test('BR-03: five restatements of one project fact are charged, one memory of it is free', () => {
+  const said = [
+    'The scanner lives in repo lark-scan.',
+    'run: echo hi',
+    "What's your name?",
+    'Reminder: our scanner code is in the lark-scan repository.',
+    'As I said, lark-scan holds the scanner.',
+  ];
+  const wordsIn = (texts: readonly string[]): number => texts.join(' ').split(' ').length * 3;
+  const costOf = (memories: readonly string[]): number => {
+    const growth = {
+      tokensBefore: 0,
+      tokensAfter: wordsIn(memories),
+      chunkTokens: wordsIn(said),
+    };
+    return growthPenalty(growthRatio(growth, options), options);
+  };
+  expect(costOf(said.slice(0, 1))).toBe(0);
+  expect(costOf(said)).toBe(1);
+});
+
 test('an impossible ramp is refused', () => {
   expect(() => growthPenalty(1, { ...options, fullRatio: 0.5 })).toThrow('must exceed');
   expect(() => growthPenalty(Number.NaN, options)).toThrow('not a number');
