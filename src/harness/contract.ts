@@ -27,7 +27,11 @@ export interface Harness extends AsyncDisposable {
   open(options: OpenOptions): Promise<Bank>;
 }
 
-/** An open bank. Operations on one bank are serial; the caller awaits each. Any failure is a `FaultError`. */
+/**
+ * An open bank. Operations on one bank are serial, the caller awaits each; only retrievals may overlap one another.
+ * Any failure is a `FaultError`. A write may reject because of a malformed answer: the gateway's record of the calls
+ * says whether it was the policy's doing, and comes before the fault.
+ */
 export interface Bank extends AsyncDisposable {
   /** Resolves when the memory has settled: no background write outlives it. The framework sees `chunk.at` as now. */
   write(chunk: Chunk): Promise<void>;

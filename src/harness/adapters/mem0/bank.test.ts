@@ -1,13 +1,14 @@
 /** The contract of a bank, kept by the real SDK in its worker: settled, complete, unchanged by reads, forkable, exclusive. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import Database from 'better-sqlite3';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Chunk, Message } from '../../../core/conversation.ts';
 import type { Bank, Harness, OpenOptions } from '../../contract.ts';
 import { forkBank } from '../../fork.ts';
 import { scratchParent } from '../../scratch.ts';
 import { createMem0Harness } from './adapter.ts';
-import { readMem0Prompt } from './prompt.ts';
+import { lastMessagesOf, readMem0Prompt } from './prompt.ts';
 import { mem0ExtractStage as stage } from './stage.ts';
 import { type ModelServer, startModelServer } from './testing/model-server.ts';
 
@@ -100,19 +101,26 @@ test('the writer is shown the chunk, its own day, and the memories and messages 
   expect(await bank.retrieve('Where did Ann move?')).toBe('2024-05-08: Ann moved to Lyon 🙂');
 });
 
-test('chunks of one moment keep their order: the newest ten messages are shown, first ones first', async () => {
+test('chunks of one moment keep their order, and the earlier messages shown are those that we predict', async () => {
   await using bank = await open(newDir());
   say('fact');
-  const numbered = (from: number, count: number): Omit<Message, 'id'>[] =>
-    Array.from({ length: count }, (_, index) => ({ role: 'user', text: `m${from + index}` }));
-  await bank.write(chunk(DAY, ...numbered(0, 4)));
-  await bank.write(chunk(DAY, ...numbered(4, 8)));
-  await bank.write(chunk(DAY, ...numbered(12, 12)));
-  const shown = [0, 1, 4, 5, 6, 7, 8, 9, 10, 11].map((index) => `user: m${index}`);
-  expect(lastPrompt().lastMessages).toEqual(shown);
-  await bank.write(hello);
-  // Of more than ten messages of one write Mem0 keeps the first ten.
-  expect(lastPrompt().lastMessages).toEqual(numbered(12, 10).map(({ text }) => `user: ${text}`));
+  const writes = [4, 8, 12, 1, 2].map((count, write) =>
+    Array.from({ length: count }, (_, index) => ({
+      role: 'user' as const,
+      text: index === 1 ? '' : `write ${write} message ${index} ${'y'.repeat(index * 60)}`,
+    })),
+  );
+  const earlier: { role: string; content: string }[][] = [];
+  for (const messages of writes) {
+    await bank.write(chunk(DAY, ...messages));
+    expect(lastPrompt().lastMessages).toEqual(lastMessagesOf(earlier));
+    earlier.push(messages.map(({ role, text }) => ({ role, content: text })));
+  }
+  expect(lastMessagesOf(earlier.slice(0, 2)).map((message) => message.slice(0, 23))).toEqual(
+    [0, 10, 12, 13, 14, 15, 16, 17].map(
+      (place) => `user: write ${Math.floor(place / 10)} message ${place % 10}`,
+    ),
+  );
 });
 
 test('reads change nothing, and the hash names content, not ids or times of day', async () => {
@@ -197,4 +205,41 @@ test('lone surrogates and control characters come back as they were written', as
   say(...texts);
   await bank.write(hello);
   expect((await bank.list()).map(({ text }) => text)).toEqual(texts);
+});
+
+test('overlapping retrievals are answered one by one, and a failed one fails alone', async () => {
+  await using bank = await open(newDir());
+  say('Ann drinks tea', 'Bob rows boats');
+  await bank.write(hello);
+  server.refuseEmbedding = (inputs) =>
+    inputs.includes('broken') ? { kind: 'status', status: 400 } : undefined;
+  const questions = ['drinks tea', 'broken', 'rows boats'];
+  const blocks = await Promise.allSettled(questions.map((question) => bank.retrieve(question)));
+  server.refuseEmbedding = () => undefined;
+  expect(blocks).toMatchObject([
+    { status: 'fulfilled', value: expect.stringMatching(/^2024-05-08: Ann drinks tea/) },
+    { status: 'rejected', reason: { boundary: 'embedder' } },
+    { status: 'fulfilled', value: expect.stringMatching(/^2024-05-08: Bob rows boats/) },
+  ]);
+});
+
+test('a bank without a place to send its calls is not opened', async () => {
+  const options = server.open(newDir());
+  await expect(
+    harness.open({ ...options, model: { ...options.model, baseUrl: '' } }),
+  ).rejects.toMatchObject({ name: 'FaultError', message: 'Invalid URL' });
+});
+
+test('a listing that is not the whole store throws', async () => {
+  const dir = newDir();
+  await using bank = await open(dir);
+  say('seen');
+  await bank.write(hello);
+  const store = new Database(join(dir, 'vectors.db'));
+  store.exec(`INSERT INTO vectors VALUES ('x', x'00', '{"data":"hidden","user_id":"other"}')`);
+  store.close();
+  await expect(bank.list()).rejects.toMatchObject({
+    boundary: 'store',
+    message: 'listed 1 of 2 memories',
+  });
 });

@@ -5,16 +5,11 @@ import { z } from 'zod';
 import type { Listing } from '../../../core/bank.ts';
 import type { Chunk, Message } from '../../../core/conversation.ts';
 import { boundary, FaultError } from '../../../core/outcome.ts';
+import { createPool } from '../../../lib/pool.ts';
 import { type BankLock, lockBank } from '../../bank-lock.ts';
 import type { Bank, OpenOptions } from '../../contract.ts';
 import type { WorkerPool } from './pool.ts';
-import {
-  type BankRequest,
-  blocksSchema,
-  hashSchema,
-  listedSchema,
-  nothingSchema,
-} from './protocol.ts';
+import { type BankRequest, listedSchema, nothingSchema, textSchema } from './protocol.ts';
 import type { WorkerThread } from './worker-thread.ts';
 
 export interface Mem0BankOptions {
@@ -79,6 +74,8 @@ export class Mem0Bank implements Bank {
   readonly #lock: BankLock;
   readonly #options: Mem0BankOptions;
   readonly #signal: AbortSignal | undefined;
+  /** Overlapping retrievals save a third of their time; more at once only hold more sockets. */
+  readonly #retrievals = createPool(8);
   #closing: Promise<void> | undefined;
 
   constructor({
@@ -100,7 +97,11 @@ export class Mem0Bank implements Bank {
 
   /** The SDK's own model calls are the caller's to refuse with HTTP 400: 429 and 5xx it repeats twice. */
   async open({ dir, model, embeddings, now }: OpenOptions): Promise<void> {
-    await boundary('harness', () => this.#signal?.throwIfAborted());
+    await boundary('harness', () => {
+      this.#signal?.throwIfAborted();
+      // Without a base URL the SDK's client would turn to its maker's service.
+      for (const { baseUrl } of [model, embeddings]) new URL(baseUrl);
+    });
     const request = {
       kind: 'open',
       dir,
@@ -123,19 +124,15 @@ export class Mem0Bank implements Bank {
     return listed.map((memory) => ({ ...memory, store: 'memory' }));
   }
 
-  async retrieve(question: string): Promise<string> {
-    const [block] = await this.retrieveAll([question]);
-    if (block === undefined) throw new FaultError('retriever', 'no block came back');
-    return block;
-  }
-
-  async retrieveAll(questions: readonly string[]): Promise<readonly string[]> {
+  retrieve(question: string): Promise<string> {
     const { topK, threshold } = this.#options;
-    return this.#request({ kind: 'retrieve', questions, topK, threshold }, blocksSchema);
+    return this.#retrievals.run(() =>
+      this.#request({ kind: 'retrieve', question, topK, threshold }, textSchema),
+    );
   }
 
-  async contentHash(): Promise<string> {
-    return this.#request({ kind: 'hash' }, hashSchema);
+  contentHash(): Promise<string> {
+    return this.#request({ kind: 'hash' }, textSchema);
   }
 
   /** Also of a bank whose worker is gone: its directory is free, but may hold half a write. */

@@ -4,8 +4,7 @@ import type { ChatMessage } from '../../../core/chat.ts';
 import { sha256 } from '../../../lib/hash.ts';
 
 /** sha256 of the static system prompt (33,655 characters). Another SDK version has another one and is not recognised. */
-export const MEM0_SYSTEM_PROMPT_SHA256 =
-  'f7601d55bea65c561206224f3237689c63c06a5aafee54f415e764b0de6bff7e';
+const SYSTEM_PROMPT_SHA256 = 'f7601d55bea65c561206224f3237689c63c06a5aafee54f415e764b0de6bff7e';
 
 /** How many messages of earlier writes the SDK shows, and where it cuts each (then appends `...`). */
 export const LAST_MESSAGES = 10;
@@ -33,11 +32,35 @@ const NEXT_MESSAGE = /\n(?=(?:user|assistant|tool): )/;
 
 const existingSchema = z.array(z.strictObject({ id: z.string(), text: z.string() }));
 
+/**
+ * The `lastMessages` that the SDK shows after these earlier writes, oldest first: it fills its ten places from the newest
+ * write backwards, and of each write takes the first messages (they share one time stamp), cut to 300 UTF-16 units.
+ */
+export function lastMessagesOf(
+  writes: readonly (readonly { readonly role: string; readonly content: string }[])[],
+): string[] {
+  let places = LAST_MESSAGES;
+  const kept = writes.toReversed().map((write) => {
+    const first = write.slice(0, places);
+    places -= first.length;
+    return first;
+  });
+  return kept
+    .toReversed()
+    .flat()
+    .filter(({ content }) => content !== '')
+    .map(({ role, content }) =>
+      content.length <= LAST_MESSAGE_CHARS
+        ? `${role}: ${content}`
+        : `${role}: ${content.slice(0, LAST_MESSAGE_CHARS)}...`,
+    );
+}
+
 /** Undefined where the request is not of this shape. */
 export function readMem0Prompt(messages: readonly ChatMessage[]): Mem0Prompt | undefined {
   const [system, user] = messages;
   if (messages.length !== 2 || system?.role !== 'system' || user?.role !== 'user') return undefined;
-  if (sha256(system.content) !== MEM0_SYSTEM_PROMPT_SHA256) return undefined;
+  if (sha256(system.content) !== SYSTEM_PROMPT_SHA256) return undefined;
   return readUserPrompt(user.content);
 }
 

@@ -24,7 +24,7 @@ export interface WriteRequest {
 
 export interface RetrieveRequest {
   readonly kind: 'retrieve';
-  readonly questions: readonly string[];
+  readonly question: string;
   readonly topK: number;
   readonly threshold: number;
 }
@@ -38,8 +38,8 @@ export type BankRequest =
   | { readonly kind: 'close' };
 
 export const listedSchema = z.array(z.object({ id: z.string(), text: z.string() }));
-export const blocksSchema = z.array(z.string());
-export const hashSchema = z.string();
+/** A block or a hash. */
+export const textSchema = z.string();
 export const nothingSchema = z.undefined();
 
 export const replySchema = z.discriminatedUnion('kind', [

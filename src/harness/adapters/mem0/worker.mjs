@@ -4,6 +4,7 @@
  *
  * @import { BankRequest, OpenRequest, Reply, RetrieveRequest, WriteRequest } from './protocol.ts'
  */
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -26,8 +27,8 @@ class BankError extends Error {
 }
 
 let nowMs = Date.now();
-/** @type {string[]} */
-let complaints = [];
+/** What the SDK printed, by request: retrievals overlap. @type {AsyncLocalStorage<string[]>} */
+const complaints = new AsyncLocalStorage();
 
 installClock();
 installConsole();
@@ -39,9 +40,17 @@ let bank;
 
 if (parentPort === null) throw new Error('the bank worker runs in a worker thread only');
 const port = parentPort;
-let queue = Promise.resolve();
+/** Requests are served in order, but retrievals side by side. @type {Promise<unknown>} */
+let served = Promise.resolve();
+/** @type {Promise<unknown>[]} */
+let retrievals = [];
 port.on('message', (/** @type {{ id: number, request: BankRequest }} */ { id, request }) => {
-  queue = queue.then(() => answer(id, request));
+  if (request.kind === 'retrieve') {
+    retrievals.push(served.then(() => answer(id, request)));
+    return;
+  }
+  served = Promise.all([served, ...retrievals]).then(() => answer(id, request));
+  retrievals = [];
 });
 reply({ kind: 'ready' });
 
@@ -52,10 +61,11 @@ function reply(message) {
 
 /** @param {number} id @param {BankRequest} request */
 async function answer(id, request) {
-  complaints = [];
+  /** @type {string[]} */
+  const printed = [];
   try {
-    const value = await handle(request);
-    const complaint = complaints.find((line) => !WRITERS_FAULT.test(line));
+    const value = await complaints.run(printed, () => handle(request));
+    const complaint = printed.find((line) => !WRITERS_FAULT.test(line));
     if (complaint !== undefined) throw new BankError(blame(request, complaint), complaint);
     reply({ kind: 'done', id, value });
   } catch (error) {
@@ -173,16 +183,12 @@ async function list() {
 }
 
 /** @param {RetrieveRequest} request */
-async function retrieve({ questions, topK, threshold }) {
+async function retrieve({ question, topK, threshold }) {
   const { memory } = opened();
-  return Promise.all(
-    questions.map(async (question) => {
-      const { results } = await memory.search(question, { filters: SCOPE, topK, threshold });
-      return results
-        .map(({ createdAt, memory: text }) => `${String(createdAt).slice(0, 10)}: ${text}`)
-        .join('\n');
-    }),
-  );
+  const { results } = await memory.search(question, { filters: SCOPE, topK, threshold });
+  return results
+    .map(({ createdAt, memory: text }) => `${String(createdAt).slice(0, 10)}: ${text}`)
+    .join('\n');
 }
 
 /**
@@ -267,7 +273,7 @@ function installClock() {
 
 function installConsole() {
   /** @param {unknown[]} values */
-  const complain = (...values) => complaints.push(values.map(String).join(' '));
+  const complain = (...values) => complaints.getStore()?.push(values.map(String).join(' '));
   Object.assign(console, {
     debug: complain,
     error: complain,
