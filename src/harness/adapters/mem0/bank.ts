@@ -33,7 +33,7 @@ type Identity = z.infer<typeof identitySchema>;
 export async function openMem0Bank(
   options: OpenOptions,
   { framework, ...own }: Mem0BankOptions & { readonly framework: string },
-): Promise<Mem0Bank> {
+): Promise<Bank> {
   const { dir, embeddings } = options;
   await boundary('store', () => mkdir(dir, { recursive: true }));
   const lock = await boundary('store', () => lockBank(dir));
@@ -69,7 +69,7 @@ async function claimIdentity(dir: string, identity: Identity): Promise<void> {
   }
 }
 
-export class Mem0Bank implements Bank {
+class Mem0Bank implements Bank {
   readonly #worker: WorkerThread;
   readonly #lock: BankLock;
   readonly #options: Mem0BankOptions;
