@@ -1,6 +1,5 @@
 /** Rollouts tell the policy's failures from the platform's, and never lose, cap or confuse a bank in silence. */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { WindowArtifact } from '../core/exam.ts';
@@ -8,6 +7,7 @@ import type { Gateway, Writer } from '../gateway/contract.ts';
 import { createGateway } from '../gateway/gateway.ts';
 import { createPool } from '../lib/pool.ts';
 import { createMemoryHarness, type Misbehaviour, type Moment } from '../testing/memory-harness.ts';
+import { createScratch } from '../testing/scratch.ts';
 import { toyEmbedder, toyTokenizer } from '../testing/toy-tokens.ts';
 import { createToyWorld } from '../testing/toy-world.ts';
 import { rollOutGroup } from './group.ts';
@@ -18,7 +18,7 @@ let gateway: Gateway;
 let root = '';
 beforeAll(async () => {
   gateway = await createGateway({ embedder: toyEmbedder });
-  root = await mkdtemp(join(tmpdir(), 'rollout-test-'));
+  root = (await createScratch()).path;
 });
 afterAll(async () => {
   await gateway[Symbol.asyncDispose]();

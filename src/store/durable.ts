@@ -1,6 +1,7 @@
 /** Writes that survive a kill: whole files appear at once, lines are on disk before the call returns. */
 import { cp, mkdir, open, readdir, readFile, rename, rm, truncate } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { mapAll } from '../lib/pool.ts';
 
 /** Forces a file's or a directory's content to disk. */
 export async function syncPath(path: string): Promise<void> {
@@ -14,10 +15,11 @@ export async function syncPath(path: string): Promise<void> {
 
 /** Every file and folder under a directory, deepest first, then the directory itself. */
 export async function syncTree(directory: string): Promise<void> {
-  for (const entry of await readdir(directory, { withFileTypes: true })) {
+  const entries = await readdir(directory, { withFileTypes: true });
+  await mapAll(entries, async (entry) => {
     const path = join(directory, entry.name);
     await (entry.isDirectory() ? syncTree(path) : syncPath(path));
-  }
+  });
   await syncPath(directory);
 }
 
@@ -57,7 +59,7 @@ export async function copyDirectory(from: string, to: string): Promise<void> {
   await cp(from, to, { recursive: true, errorOnExist: true, force: false });
 }
 
-/** Appends one line and waits until it is on disk. */
+/** Appends one line and waits until it is on disk. Only for what the run's identity hangs on. */
 export async function appendLine(path: string, value: unknown): Promise<void> {
   const handle = await open(path, 'a');
   try {

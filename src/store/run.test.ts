@@ -1,9 +1,10 @@
 /** A run directory commits whole steps, survives kills, and is held by one process. */
-import { appendFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { hostname, tmpdir } from 'node:os';
+import { appendFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { sampleCall, sampleRollout } from '../testing/sample-records.ts';
+import { createScratch } from '../testing/scratch.ts';
 import { keptAfter } from './garbage.ts';
 import { lockRun, RunLockedError } from './lock.ts';
 import { listRuns, readManifest, readRollouts, readSteps } from './read.ts';
@@ -23,7 +24,7 @@ const manifest: Manifest = manifestSchema.parse({
 let root = '';
 let directory = '';
 beforeEach(async () => {
-  root = await mkdtemp(join(tmpdir(), 'run-test-'));
+  root = (await createScratch()).path;
   directory = join(root, 'runs', 'one');
 });
 afterEach(async () => {

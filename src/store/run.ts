@@ -1,7 +1,8 @@
 /** The run directory as the trainer writes it: a step is the unit of commitment and its line comes last. */
-import { access, mkdir } from 'node:fs/promises';
+import { access, appendFile, mkdir } from 'node:fs/promises';
 import type { CreditedRollout } from '../core/trace.ts';
 import { hashJson } from '../lib/hash.ts';
+import { mapAll } from '../lib/pool.ts';
 import {
   appendLine,
   copyDirectory,
@@ -75,11 +76,12 @@ export class Run implements AsyncDisposable {
     if (record.step !== this.nextStep) {
       throw new Error(`step ${record.step} cannot follow ${this.nextStep} committed steps`);
     }
-    const files = await writeStepFiles(stepDirectory(this.layout, record.step), rollouts);
-    for (const [hash, directory] of banks) await this.#adoptBank(hash, directory);
-    if (saveCheckpoint !== undefined) {
-      await placeDirectory(checkpointDirectory(this.layout, record.step), saveCheckpoint);
-    }
+    const [files] = await Promise.all([
+      writeStepFiles(stepDirectory(this.layout, record.step), rollouts),
+      mapAll([...banks], ([hash, directory]) => this.#adoptBank(hash, directory)),
+      saveCheckpoint &&
+        placeDirectory(checkpointDirectory(this.layout, record.step), saveCheckpoint),
+    ]);
     await this.#assertBanks(record.rows);
     const line = stepRecordSchema.parse({
       ...record,
@@ -97,7 +99,7 @@ export class Run implements AsyncDisposable {
 
   /** Progress for people; carries times and is no part of the run's identity. */
   async appendEvent(event: Readonly<Record<string, unknown>>): Promise<void> {
-    await appendLine(this.layout.events, event);
+    await appendFile(this.layout.events, `${JSON.stringify(event)}\n`);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

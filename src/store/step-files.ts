@@ -1,10 +1,10 @@
 /** A step's rollouts on disk: one fact in one file, times apart, so that equal runs are equal bytes. */
-import { mkdir, readFile, rm } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { z } from 'zod';
 import type { CreditedRollout } from '../core/trace.ts';
 import { sha256 } from '../lib/hash.ts';
-import { writeFileDurably } from './durable.ts';
+import { placeDirectory } from './durable.ts';
 import { storedResultSchema, storedRolloutSchema, storedTimesSchema } from './schema.ts';
 
 const FILES = { rollouts: 'rollouts.jsonl', results: 'results.jsonl', times: 'times.jsonl' };
@@ -14,16 +14,16 @@ export async function writeStepFiles(
   directory: string,
   rollouts: readonly CreditedRollout[],
 ): Promise<Record<string, string>> {
-  await rm(directory, { recursive: true, force: true });
-  await mkdir(directory, { recursive: true });
   const texts = {
     [FILES.rollouts]: toLines(rollouts.map(withoutTimes)),
     [FILES.results]: toLines(rollouts.map((rollout) => storedResultSchema.parse(rollout))),
   };
-  await writeFileDurably(join(directory, FILES.times), toLines(rollouts.map(timesOf)));
-  for (const [name, text] of Object.entries(texts)) {
-    await writeFileDurably(join(directory, name), text);
-  }
+  const times = toLines(rollouts.map(timesOf));
+  await placeDirectory(directory, async (temporary) => {
+    for (const [name, text] of Object.entries({ ...texts, [FILES.times]: times })) {
+      await writeFile(join(temporary, name), text);
+    }
+  });
   return Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, sha256(text)]));
 }
 

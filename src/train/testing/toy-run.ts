@@ -15,6 +15,8 @@ import type { OpdParts, RlParts, TrainEvent } from '../parts.ts';
 
 export interface ToyRun {
   readonly root: string;
+  /** Name of the run under the root. */
+  readonly directory?: string;
   readonly gateway: Gateway;
   readonly artifacts?: readonly WindowArtifact[];
   readonly harnesses?: readonly Harness[];
@@ -31,14 +33,15 @@ export function toyArtifacts(seed: string): WindowArtifact[] {
   return createToyWorld({ seed, users: 2, windowsPerUser: 2, chunksPerWindow: 2 });
 }
 
-export function toyRlOptions(seed: string, steps: number): RlOptions {
+export function toyRlOptions(seed: string, steps: number, groupSize = 8): RlOptions {
   return parseRlOptions({
     seed,
     steps,
     rowsPerStep: 2,
     configurations: ['memory'],
     concurrency: 16,
-    optimiser: { learningRate: 0.3 },
+    optimiser: { learningRate: 0.5 },
+    credit: { groupSize },
     // The toy bank is a few tokens a message: growth is not what these tests are about.
     reward: { arm: 'no-penalty' },
   } as Parameters<typeof parseRlOptions>[0]);
@@ -75,7 +78,7 @@ export async function toyRlParts(toy: ToyRun): Promise<RlParts> {
       temperature: 1,
     }),
     countTokens: toyTokenizer.count,
-    workDirectory: join(toy.root, 'work'),
+    workDirectory: join(toy.root, `work-${toy.directory ?? 'run'}`),
     ...(toy.signal !== undefined && { signal: toy.signal }),
     onEvent: toy.onEvent ?? (() => undefined),
     now: () => new Date().toISOString(),
