@@ -18,6 +18,8 @@ export interface Arrival {
 export interface AnswerContext {
   /** The call's id within its slot. */
   readonly callId: string;
+  /** The request as it came in. */
+  readonly body: Buffer;
   readonly signal: AbortSignal;
   readonly sink: Sink;
   /** The sampling seed of a prompt: the same whatever else is in flight. */

@@ -3,7 +3,6 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ChatMessage } from '../core/chat.ts';
 import { boundary, type Fault, FaultError } from '../core/outcome.ts';
 import type { Clock } from '../lib/clock.ts';
-import { sha256 } from '../lib/hash.ts';
 import { errorBody } from '../llm/wire.ts';
 import type { Answerer, Recorded } from './answer.ts';
 import type { Broadcast } from './broadcast.ts';
@@ -37,13 +36,12 @@ export async function receiveChat(
       boundary: 'gateway',
       message: 'the request body is too large',
     };
-    slot.ledger.recordFault({ purpose: slot.purpose, stage: 'unknown', outcome, durationMs: 0 });
+    slot.recordFault({ purpose: slot.purpose, stage: 'unknown', outcome, durationMs: 0 });
     return 'too-large';
   }
   if (slot.signal.aborted) return 'closed';
-  const bodyHash = sha256(body);
-  const repeated = slot.ledger.find(bodyHash, saysRetry(incoming));
-  const logical = repeated ?? slot.ledger.open(bodyHash, slot.purpose);
+  const repeated = slot.ledger.find(body, saysRetry(incoming));
+  const logical = repeated ?? slot.ledger.open(body, slot.purpose);
   logical.broadcast.attach(outgoing);
   if (repeated === undefined) void slot.track(answerOnce(slot, route, { logical, body }));
   return 'answering';
@@ -72,14 +70,14 @@ async function answerOnce(
 ): Promise<void> {
   const startedMs = route.clock.nowMs();
   const record = (part: RequestPart, recorded: Recorded): void => {
-    logical.call = {
+    slot.record(logical, {
       id: logical.id,
       purpose: logical.purpose,
       stage: part.stage,
       messages: [...part.messages],
       ...recorded,
       durationMs: route.clock.nowMs() - startedMs,
-    };
+    });
   };
   const read = await recordingFaults(logical.broadcast, () => readChatRequest(body, slot.options));
   if ('outcome' in read) return record({ stage: 'unknown', messages: [] }, read);
@@ -89,6 +87,7 @@ async function answerOnce(
   const { arrival } = read;
   const recorded = await recordingFaults(logical.broadcast, () =>
     route.answererOf(slot)(arrival, {
+      body,
       callId: logical.id,
       signal: slot.signal,
       sink: logical.broadcast,

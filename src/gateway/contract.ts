@@ -30,6 +30,11 @@ export interface SlotOptions {
   readonly stages: readonly Stage[];
   /** Root of this slot's sampling seeds; a call's seed is (seed, purpose, prompt ids, how often they came before). */
   readonly seed: string;
+  /**
+   * For a slot that never rests, as in production: each record is handed over when it is whole, and `take` has none.
+   * An SDK's retry still finds the latest calls. What it throws is a bug.
+   */
+  readonly onCall?: (call: Call) => void;
 }
 
 /** One rollout's private base URL and bearer key. Disposing closes it: later calls are refused. */

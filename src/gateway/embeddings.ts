@@ -40,7 +40,7 @@ async function reply(
     return { status: 200, body: responseOf(request, vectors) };
   } catch (error) {
     if (!(error instanceof FaultError)) throw error;
-    slot.ledger.recordFault({
+    slot.recordFault({
       purpose: slot.purpose,
       stage: 'embeddings',
       outcome: error.toFault(),

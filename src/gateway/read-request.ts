@@ -1,6 +1,5 @@
 /** Bytes from a framework to a recognised request; whatever cannot be honoured is named and refused, never dropped. */
 import type { IncomingMessage } from 'node:http';
-import { addAbortSignal } from 'node:stream';
 import type { ChatMessage } from '../core/chat.ts';
 import type { Stage } from '../core/stage.ts';
 import { toChatMessage } from '../llm/messages.ts';
@@ -22,20 +21,34 @@ export interface BadRequest {
 export type ReadRequest = { readonly kind: 'good'; readonly arrival: Arrival } | BadRequest;
 
 /** The whole body, or undefined when it is larger than `MAX_BODY_BYTES`. Rejects when the client or the slot went away. */
-export async function readBody(
+export function readBody(
   incoming: IncomingMessage,
   signal: AbortSignal,
 ): Promise<Buffer | undefined> {
   const chunks: Buffer[] = [];
   let size = 0;
-  for await (const chunk of addAbortSignal(signal, incoming)) {
-    if (!Buffer.isBuffer(chunk)) throw new Error('the request body came as text');
-    size += chunk.byteLength;
-    if (size > MAX_BODY_BYTES) return undefined;
-    chunks.push(chunk);
-  }
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => {
+      incoming.destroy(new Error('the slot was closed'));
+    };
+    signal.addEventListener('abort', onAbort, { once: true });
+    incoming.on('data', (chunk: Buffer) => {
+      size += chunk.byteLength;
+      if (size > MAX_BODY_BYTES) resolve(undefined);
+      else chunks.push(chunk);
+    });
+    incoming.once('end', () => resolve(size > MAX_BODY_BYTES ? undefined : joined(chunks)));
+    incoming.once('error', reject);
+    incoming.once('close', () => {
+      signal.removeEventListener('abort', onAbort);
+      reject(new Error('the client left before its request was whole'));
+    });
+  });
+}
+
+function joined(chunks: readonly Buffer[]): Buffer {
   const [only] = chunks;
-  return chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks, size);
+  return chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks);
 }
 
 export function readChatRequest(body: Buffer, options: SlotOptions): ReadRequest {

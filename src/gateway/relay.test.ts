@@ -68,6 +68,33 @@ test('every field goes through unchanged but the model, the answer comes back by
   ]);
 });
 
+test.each([
+  [
+    'spaced keys',
+    '{"messages": [{"role": "user", "content": "extract: x"}], "model": "memwriter"}',
+  ],
+  [
+    'compact',
+    '{"model":"memwriter","messages":[{"role":"user","content":"extract: \\"model\\":\\"memwriter\\""}]}',
+  ],
+  [
+    'an escaped key',
+    '{"mod\\u0065l":"memwriter","messages":[{"role":"user","content":"extract: x"}]}',
+  ],
+  [
+    'a model of the vendor',
+    '{"vendor":{"model":"memwriter"},"model":"memwriter","messages":[{"role":"user","content":"extract: x"}]}',
+  ],
+  [
+    'model as a value',
+    '{"user":"model","model":"memwriter","messages":[{"role":"user","content":"extract: x"}]}',
+  ],
+])('only the top-level model is exchanged: %s', async (_name, body) => {
+  await using b = await bench([say('[]')]);
+  expect((await post(b.slot, body)).status).toBe(200);
+  expect(b.upstream.requests[0]?.body).toEqual({ ...JSON.parse(body), model: 'upstream-model' });
+});
+
 test('usage and cost are recorded, malformed actions named', async () => {
   await using b = await bench([say('["a"]'), say('oops'), say('["cut', 'length'), say('')]);
   for (let i = 0; i < 4; i++) await post(b.slot, ask('extract: x'));
@@ -160,4 +187,24 @@ test('closing a slot aborts its call upstream', async () => {
   await b.slot[Symbol.asyncDispose]();
   expect((await pending).status).toBe(400);
   expect(b.slot.take()).toMatchObject([{ outcome: { kind: 'fault', boundary: 'upstream' } }]);
+});
+
+test('a slot that never rests hands each record over and stays small', async () => {
+  await using upstream = await startScriptedUpstream(() => say('[]'));
+  await using gateway = await createGateway({ embedder: fakeEmbedder });
+  const calls: string[] = [];
+  await using slot = gateway.openSlot({
+    writer: { kind: 'relay', endpoint: upstream.endpoint, timeoutMs: 5000 },
+    stages: [],
+    seed: 's',
+    onCall: ({ id, outcome }) => calls.push(`${id} ${outcome.kind}`),
+  });
+  for (let i = 0; i < 70; i++) await post(slot, ask(`q${i}`));
+  await post(slot, { model: 'm', input: [] }, { route: 'embeddings' });
+  const headers = { 'x-stainless-retry-count': '1' };
+  await post(slot, ask('q69'), { headers });
+  await post(slot, ask('q0'), { headers });
+  expect(calls).toHaveLength(72);
+  expect(calls.slice(-2)).toEqual(['70 fault', '71 ok']);
+  expect(slot.take()).toEqual([]);
 });

@@ -32,7 +32,7 @@ export interface RelayDeps {
 
 export function relayAnswerer(writer: RelayWriter, deps: RelayDeps): Answerer {
   return async (arrival, context) => {
-    const request = forward(writer, arrival, context.signal);
+    const request = forward(writer, arrival, context);
     try {
       return arrival.request.stream === true
         ? await streamed(request, arrival, { context, deps })
@@ -48,16 +48,40 @@ export function relayAnswerer(writer: RelayWriter, deps: RelayDeps): Answerer {
 function forward(
   { endpoint, timeoutMs }: RelayWriter,
   { request }: Arrival,
-  signal: AbortSignal,
+  { body, signal }: AnswerContext,
 ): HttpRequest {
   return {
     url: `${endpoint.baseUrl}/chat/completions`,
     apiKey: endpoint.apiKey,
-    body: JSON.stringify({ ...request, model: endpoint.model }),
+    body:
+      withModel(body, request.model, endpoint.model) ??
+      JSON.stringify({ ...request, model: endpoint.model }),
     timeoutMs,
     signal,
   };
 }
+
+/**
+ * The body with the model's name exchanged in place, which spares writing a large body anew. Inside a JSON string a
+ * quote is escaped, so `"model":` is a key wherever it stands; where it stands once, it is the one that was parsed.
+ * `undefined` where that is not plain to see.
+ */
+function withModel(body: Buffer, from: string, to: string): Buffer | undefined {
+  const key = Buffer.from(`"model":${JSON.stringify(from)}`);
+  const spaced = Buffer.from(`"model": ${JSON.stringify(from)}`);
+  const at = body.indexOf('"model"');
+  if (at === -1 || body[at - 1] === BACKSLASH || body.indexOf('"model"', at + 1) !== -1) {
+    return undefined;
+  }
+  const found = [key, spaced].find((wanted) =>
+    wanted.equals(body.subarray(at, at + wanted.length)),
+  );
+  if (found === undefined) return undefined;
+  const rest = body.subarray(at + found.length);
+  return Buffer.concat([body.subarray(0, at), Buffer.from(`"model":${JSON.stringify(to)}`), rest]);
+}
+
+const BACKSLASH = 0x5c;
 
 interface Relaying {
   readonly context: AnswerContext;

@@ -1,9 +1,10 @@
 /** One rollout's private door: its identity, its record, and its end. */
+import { setMaxListeners } from 'node:events';
 import type { Endpoint } from '../core/chat.ts';
 import type { Call } from '../core/trace.ts';
 import { sha256 } from '../lib/hash.ts';
 import type { Slot, SlotOptions } from './contract.ts';
-import { CallLedger } from './logical-call.ts';
+import { CallLedger, type LogicalCall, recordOf, type UnansweredCall } from './logical-call.ts';
 
 export interface SlotIdentity {
   readonly id: string;
@@ -28,6 +29,8 @@ export class GatewaySlot implements Slot {
     this.embeddings = identity.embeddings;
     this.options = options;
     this.#onClose = onClose;
+    // One listener for each call in flight is no leak.
+    setMaxListeners(0, this.#closing.signal);
   }
 
   get purpose(): Call['purpose'] {
@@ -47,6 +50,19 @@ export class GatewaySlot implements Slot {
       throw new Error(`${this.#inFlight.size} requests of this slot are still in flight`);
     }
     return this.ledger.take();
+  }
+
+  /** A call's record, once and whole. */
+  record(logical: LogicalCall, call: Call): void {
+    logical.call = call;
+    if (this.options.onCall === undefined) return;
+    this.ledger.handOver(logical);
+    this.options.onCall(recordOf(logical));
+  }
+
+  recordFault(unanswered: UnansweredCall): void {
+    const logical = this.ledger.recordFault(unanswered);
+    if (logical.call !== undefined) this.record(logical, logical.call);
   }
 
   /** Counts work as in flight until it settles; what it rejects with is its caller's to handle. */

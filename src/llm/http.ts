@@ -32,7 +32,7 @@ export interface HttpOptions {
 export interface HttpRequest {
   readonly url: string;
   readonly apiKey: string;
-  readonly body: string;
+  readonly body: string | Buffer;
   /** For one attempt: whole answer, or first byte and then every pause of a stream. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
