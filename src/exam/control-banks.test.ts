@@ -10,9 +10,12 @@ import { worldPresets } from '../world/options.ts';
 import type { WorldUser } from '../world/truth.ts';
 import { createWorldUser } from '../world/world.ts';
 import { gradeByRule } from './rule-judge.ts';
-import { answerByRule } from './rule-reader.ts';
+import { createRuleReader } from './rule-reader.ts';
 
-const USERS = 5;
+const reader = createRuleReader();
+const users = Array.from({ length: 5 }, (_, index) =>
+  createWorldUser({ ...worldPresets.demo, seed: 7, split: 'eval' }, index),
+);
 type Bank = (user: WorldUser, session: number) => readonly string[];
 
 const ideal: Bank = (user, session) =>
@@ -33,15 +36,14 @@ function examItem(annotated: AnnotatedItem): ExamItem {
   return questionSchema.parse({ ...item, goldFacts, evidenceChunkIds: ['c'] });
 }
 
-function meanScores(bank: Bank): Record<ExamItem['kind'], number> {
+async function meanScores(bank: Bank): Promise<Record<ExamItem['kind'], number>> {
   const scores: Record<ExamItem['kind'], number[]> = { recall: [], trap: [], question: [] };
-  for (let index = 0; index < USERS; index++) {
-    const user = createWorldUser({ ...worldPresets.demo, seed: 7, split: 'eval' }, index);
+  for (const user of users) {
     const block = user.sessions
       .flatMap(({ at }, s) => bank(user, s).map((text) => `${at.slice(0, 10)}: ${text}`))
       .join('\n');
     for (const item of user.items.map(examItem)) {
-      const answer = answerByRule(item.question, block);
+      const answer = await reader.answer(item.question, block);
       scores[item.kind].push(itemScore(item, gradeByRule(item, answer).verdicts));
     }
   }
@@ -50,19 +52,19 @@ function meanScores(bank: Bank): Record<ExamItem['kind'], number> {
   return { recall: mean(scores.recall), trap: mean(scores.trap), question: mean(scores.question) };
 }
 
-test('an ideal bank answers nearly everything and refuses the traps', () => {
-  const { recall, trap, question } = meanScores(ideal);
+test('an ideal bank answers nearly everything and refuses the traps', async () => {
+  const { recall, trap, question } = await meanScores(ideal);
   expect(recall).toBeGreaterThanOrEqual(0.95);
   expect(question).toBeGreaterThanOrEqual(0.95);
   expect(trap).toBeGreaterThanOrEqual(0.98);
 });
 
-test('an empty bank knows nothing and refuses every trap', () => {
-  expect(meanScores(() => [])).toEqual({ recall: 0, question: 0, trap: 1 });
+test('an empty bank knows nothing and refuses every trap', async () => {
+  expect(await meanScores(() => [])).toEqual({ recall: 0, question: 0, trap: 1 });
 });
 
-test('BR-47: a verbatim bank recalls most and falls into nearly every trap', () => {
-  const { recall, trap } = meanScores(verbatim);
+test('BR-47: a verbatim bank recalls most and falls into nearly every trap', async () => {
+  const { recall, trap } = await meanScores(verbatim);
   expect(recall).toBeGreaterThanOrEqual(0.8);
   expect(recall).toBeLessThan(0.95);
   expect(trap).toBeLessThanOrEqual(0.1);

@@ -32,9 +32,11 @@ const IGNORED: ReadonlySet<string> = new Set(
 /** Answers with the best lines of the block in block order, or says that there is no record. */
 export function createRuleReader(options: Partial<RuleReaderOptions> = {}): Reader {
   const settled = { ...DEFAULTS, ...options };
+  const stemsOf = remembering(contentStems);
   return {
     name: `rule-reader/1 ${JSON.stringify(settled)}`,
-    answer: (question, block) => Promise.resolve(answerByRule(question, block, settled)),
+    answer: (question, block) =>
+      Promise.resolve(answerFrom(question, readPage(block, stemsOf), settled)),
   };
 }
 
@@ -43,7 +45,10 @@ export function answerByRule(
   block: string,
   options: RuleReaderOptions = DEFAULTS,
 ): string {
-  const page = readPage(block);
+  return answerFrom(question, readPage(block, contentStems), options);
+}
+
+function answerFrom(question: string, page: Page, options: RuleReaderOptions): string {
   const whole = select(question, page, options);
   const parts = partsOf(question);
   const chosen = parts.length > 1 && whole.coverage < 1 ? union(parts, page, options) : whole.lines;
@@ -71,13 +76,28 @@ interface Page {
 const DATED =
   /^\s*(?:[-*•]\s*)?\[?(\d{4}-\d{2}-\d{2})(?:T[\d:.]+(?:Z|[+-]\d{2}:?\d{2})?)?\]?\s*:\s*/;
 
-function readPage(block: string): Page {
+type StemsOf = (line: string) => readonly string[];
+
+/** The same memories come back in block after block. */
+function remembering(stemsOf: StemsOf, capacity = 20_000): StemsOf {
+  const known = new Map<string, readonly string[]>();
+  return (line) => {
+    const before = known.get(line);
+    if (before !== undefined) return before;
+    if (known.size >= capacity) known.clear();
+    const stems = stemsOf(line);
+    known.set(line, stems);
+    return stems;
+  };
+}
+
+function readPage(block: string, stemsOf: StemsOf): Page {
   const seen = new Set<string>();
   const lines = block.split('\n').flatMap((raw, position): Line[] => {
     const text = raw.replace(DATED, '').trim();
     if (text === '' || seen.has(text)) return [];
     seen.add(text);
-    return [{ position, text, stems: new Set(contentStems(text)) }];
+    return [{ position, text, stems: new Set(stemsOf(text)) }];
   });
   const frequency = new Map<string, number>();
   for (const { stems } of lines) {
