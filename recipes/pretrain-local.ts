@@ -1,0 +1,166 @@
+/**
+ * Makes the two start weights that ship with the package, from nothing but a seed.
+ *
+ *   npx tsx recipes/pretrain-local.ts --out runs/pretrain --seed 1
+ *
+ * A trunk learns the language and to copy from a careful clerk; `teacher` and `base` are short fine-tunings of it on
+ * clerks with flaws. Interrupted, the same command goes on from the last checkpoint.
+ */
+import { existsSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { EXIT } from '../src/cli/exit-codes.ts';
+import { catchInterrupt, InterruptedError } from '../src/cli/interrupt.ts';
+import { parseLlamaConfig } from '../src/engine/local/config.ts';
+import { createLocalEngine } from '../src/engine/local/engine.ts';
+import { initialiseParameters } from '../src/engine/local/parameters.ts';
+import { loadPolicy, savePolicy } from '../src/engine/local/policy-directory.ts';
+import { trainTokenizer } from '../src/tokens/bpe.ts';
+import { languageFiles } from '../src/tokens/language.ts';
+import { loadPromptTemplate } from '../src/tokens/template.ts';
+import { createTokenizer } from '../src/tokens/tokenizer.ts';
+import { type Evaluation, evaluate, renderEvaluation } from './pretrain/evaluate.ts';
+import { languageSample } from './pretrain/examples.ts';
+import { runStage, type StagePlan } from './pretrain/learn.ts';
+import { CONTEXT_LENGTH, llamaConfigJson } from './pretrain/shape.ts';
+import { type AnswerStyle, BASE, TEACHER, TRUNK } from './pretrain/styles.ts';
+
+const LANGUAGE_USERS = 300;
+const VOCABULARY_SIZE = 1088;
+const MINIMUM_PAIR_COUNT = 10;
+const SHORT_UNTIL = 0.4;
+
+interface Stage {
+  readonly plan: StagePlan;
+  readonly style: AnswerStyle;
+  readonly from: string;
+  /** Offset of the world seed: every stage sees users of its own. */
+  readonly world: number;
+}
+
+const { values: flags } = parseArgs({
+  options: {
+    out: { type: 'string' },
+    seed: { type: 'string', default: '1' },
+    threads: { type: 'string', default: '2' },
+    'trunk-tokens': { type: 'string', default: '6000000' },
+    'tuning-tokens': { type: 'string', default: '500000' },
+    'eval-users': { type: 'string', default: '60' },
+  },
+});
+
+if (flags.out === undefined) {
+  console.error('say where to work: npx tsx recipes/pretrain-local.ts --out DIR [--seed 1]');
+  process.exit(EXIT.badInput);
+}
+const out = flags.out;
+const seed = number('seed', flags.seed);
+const threads = number('threads', flags.threads);
+const evalUsers = number('eval-users', flags['eval-users']);
+
+const trunk: Stage = {
+  plan: {
+    name: 'trunk',
+    tokens: number('trunk-tokens', flags['trunk-tokens']),
+    learningRate: 3e-3,
+    warmupUpdates: 200,
+    finalRateShare: 0.05,
+    batchTokens: 2048,
+    promptWeight: 0.1,
+    shortShare: (progress) => (progress < SHORT_UNTIL ? 1 : 0.2),
+  },
+  style: TRUNK,
+  from: join(out, 'start'),
+  world: 0,
+};
+const tuned = (name: string, style: AnswerStyle, world: number): Stage => ({
+  plan: {
+    ...trunk.plan,
+    name,
+    tokens: number('tuning-tokens', flags['tuning-tokens']),
+    learningRate: 5e-4,
+    warmupUpdates: 20,
+    promptWeight: 0,
+    shortShare: () => 0.1,
+  },
+  style,
+  from: join(out, 'trunk', 'checkpoint'),
+  world,
+});
+
+const startedAt = performance.now();
+const report: Record<string, Evaluation> = {};
+using interrupt = catchInterrupt('run the same command again to go on');
+try {
+  await makeStart();
+  for (const stage of [trunk, tuned('teacher', TEACHER, 1), tuned('base', BASE, 2)]) {
+    const checkpoint = await train(stage);
+    await examine(stage.plan.name, checkpoint);
+    const { model, ...rest } = await loadPolicy(checkpoint);
+    const { config, parameters } = model;
+    const language = rest.language;
+    const shipped = { model: { config, parameters }, config: rest.config, language };
+    await savePolicy(join(out, 'models', stage.plan.name), shipped, 'F16');
+  }
+  await writeFile(join(out, 'report.json'), `${JSON.stringify(report, null, 2)}\n`);
+  log(`done; half-precision policies are in ${join(out, 'models')}`);
+} catch (error) {
+  if (!(error instanceof InterruptedError)) throw error;
+  process.exitCode = EXIT.interrupted;
+}
+
+/** Tokenizer and random weights, made once. */
+async function makeStart(): Promise<void> {
+  const directory = join(out, 'start');
+  if (existsSync(directory)) return;
+  log('training the tokenizer');
+  const sample = await languageSample(seed, LANGUAGE_USERS, [TRUNK, TEACHER, BASE]);
+  const options = { vocabularySize: VOCABULARY_SIZE, minimumCount: MINIMUM_PAIR_COUNT };
+  const language = languageFiles(trainTokenizer(sample, options), CONTEXT_LENGTH);
+  const file = (name: string): string => language.get(name) ?? '';
+  const tokenizer = createTokenizer(file('tokenizer.json'), file('tokenizer_config.json'), out);
+  const ids = { endId: tokenizer.idOf('<|end|>'), padId: tokenizer.idOf('<|pad|>') };
+  const config = llamaConfigJson(tokenizer.vocabularySize, ids);
+  const llama = parseLlamaConfig(config);
+  const model = { config: llama, parameters: initialiseParameters(llama, `start ${seed}`) };
+  await savePolicy(directory, { model, config, language });
+  log(`${model.parameters.flat.length} parameters, vocabulary ${tokenizer.vocabularySize}`);
+}
+
+async function train({ plan, style, from, world }: Stage): Promise<string> {
+  const template = await loadPromptTemplate(from);
+  const examples = { template, style, seed: 10 * seed + world, contextLength: CONTEXT_LENGTH };
+  const directory = join(out, plan.name);
+  return runStage(plan, { examples, from, directory, threads, signal: interrupt.signal, log });
+}
+
+async function examine(name: string, checkpoint: string): Promise<void> {
+  const template = await loadPromptTemplate(checkpoint);
+  await using engine = createLocalEngine(await loadPolicy(checkpoint), { threads, warn: log });
+  for (const [temperature, heldOutForms] of [
+    [0, false],
+    [1, false],
+    [0, true],
+  ] as const) {
+    interrupt.signal.throwIfAborted();
+    const shared = { engine, template, users: evalUsers, seed: 1000 + seed };
+    const evaluation = await evaluate({ ...shared, temperature, heldOutForms });
+    const title = `${name}, temperature ${temperature}${heldOutForms ? ', held-out forms' : ''}`;
+    report[title] = evaluation;
+    log(renderEvaluation(title, evaluation));
+  }
+}
+
+function number(flag: string, text: string): number {
+  const value = Number(text);
+  if (text.trim() === '' || !Number.isInteger(value) || value < 0) {
+    console.error(`--${flag} wants a whole number, not ${JSON.stringify(text)}`);
+    process.exit(EXIT.badInput);
+  }
+  return value;
+}
+
+function log(line: string): void {
+  console.log(`[${((performance.now() - startedAt) / 1000).toFixed(0).padStart(5)} s] ${line}`);
+}

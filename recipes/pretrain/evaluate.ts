@@ -1,0 +1,149 @@
+/** What a policy can do on users and values it never saw: copying per kind of value, protocol, chatter, exact memories. */
+import { z } from 'zod';
+import type { PolicyEngine } from '../../src/engine/contract.ts';
+import { checkMem0Answer } from '../../src/harness/adapters/mem0/answer.ts';
+import { createRng } from '../../src/lib/rng.ts';
+import type { PromptTemplate } from '../../src/tokens/contract.ts';
+import { CAREFUL } from '../../src/world/clerk.ts';
+import type { WorldOptionsInput } from '../../src/world/options.ts';
+import type { FactTruth } from '../../src/world/truth.ts';
+import { createWorldUser } from '../../src/world/world.ts';
+import { type ChunkCase, casesOf } from './cases.ts';
+import { bankStyle } from './styles.ts';
+
+export interface Tally {
+  readonly hits: number;
+  readonly of: number;
+}
+
+export interface Evaluation {
+  readonly chunks: number;
+  /** By kind of value; `old` are values that only bank or history show. */
+  readonly copied: Readonly<Record<string, Tally>>;
+  /** Memories that are word for word what the careful clerk writes, of all he writes. */
+  readonly exact: Tally;
+  readonly protocolErrors: Tally;
+  /** Chatter that tempts, kept. */
+  readonly chatterKept: Tally;
+  /** Memories written, per one of the careful clerk. */
+  readonly memories: Tally;
+}
+
+export interface EvaluationOptions {
+  readonly engine: PolicyEngine;
+  readonly template: PromptTemplate;
+  readonly users: number;
+  /** 0 is greedy. */
+  readonly temperature: number;
+  readonly heldOutForms: boolean;
+  readonly seed: number;
+}
+
+const MAX_TOKENS = 200;
+const AT_ONCE = 32;
+const answerSchema = z.looseObject({ memory: z.array(z.looseObject({ text: z.string() })) });
+
+interface Judged {
+  readonly chunk: ChunkCase;
+  readonly malformed: boolean;
+  readonly texts: readonly string[];
+}
+
+export async function evaluate(options: EvaluationOptions): Promise<Evaluation> {
+  const cases = await evaluationCases(options);
+  const judged: Judged[] = [];
+  for (let i = 0; i < cases.length; i += AT_ONCE) {
+    const group = cases.slice(i, i + AT_ONCE);
+    judged.push(...(await Promise.all(group.map((chunk, j) => answer(chunk, i + j, options)))));
+  }
+  return summarise(judged);
+}
+
+/** Banks of evaluation users are filled like those of training: tidy and untidy. */
+async function evaluationCases(options: EvaluationOptions): Promise<ChunkCase[]> {
+  const { users, seed, heldOutForms } = options;
+  const world: WorldOptionsInput = { seed, split: 'eval', sessionsPerUser: 5, heldOutForms };
+  const perUser = Array.from({ length: users }, (_, user) => {
+    const rng = createRng(`evaluation ${seed} ${user}`);
+    return casesOf(createWorldUser(world, user), rng.chance(0.5) ? CAREFUL : bankStyle(rng), rng);
+  });
+  return (await Promise.all(perUser)).flat();
+}
+
+async function answer(
+  chunk: ChunkCase,
+  index: number,
+  { engine, template, temperature, seed }: EvaluationOptions,
+): Promise<Judged> {
+  const { tokenIds, stopReason } = await engine.sample(template.render(chunk.messages), {
+    maxTokens: MAX_TOKENS,
+    temperature,
+    stopIds: template.stopIds,
+    seed: `evaluation ${seed} ${index}`,
+  });
+  const ended = stopReason === 'stop';
+  const text = template.tokenizer.decode(ended ? tokenIds.slice(0, -1) : tokenIds);
+  const verdict = checkMem0Answer(text, chunk.prompt);
+  const malformed = !ended || verdict.kind === 'malformed';
+  return { chunk, malformed, texts: malformed ? [] : textsOf(text) };
+}
+
+function textsOf(answerJson: string): string[] {
+  return answerSchema.parse(JSON.parse(answerJson)).memory.map(({ text }) => text);
+}
+
+function summarise(judged: readonly Judged[]): Evaluation {
+  const copied = new Map<string, { hits: number; of: number }>();
+  const exact = { hits: 0, of: 0 };
+  const chatterKept = { hits: 0, of: 0 };
+  const memories = { hits: 0, of: 0 };
+  for (const { chunk, texts } of judged) {
+    const facts = chunk.truth.facts.filter(({ repeats }) => repeats === undefined);
+    for (const [kind, value] of facts.flatMap(valuesOf)) {
+      const tally = copied.get(kind) ?? { hits: 0, of: 0 };
+      tally.of += 1;
+      if (texts.some((text) => text.includes(value))) tally.hits += 1;
+      copied.set(kind, tally);
+    }
+    exact.of += facts.length;
+    exact.hits += facts.filter((fact) => texts.includes(fact.texts.ideal)).length;
+    const tempting = chunk.truth.chatter.filter(({ trap }) => trap !== undefined);
+    chatterKept.of += tempting.length;
+    chatterKept.hits += tempting.filter(({ stored }) => texts.includes(stored)).length;
+    memories.hits += texts.length;
+    memories.of += facts.length;
+  }
+  return {
+    chunks: judged.length,
+    copied: Object.fromEntries([...copied].sort(([a], [b]) => (a < b ? -1 : 1))),
+    exact,
+    protocolErrors: { hits: judged.filter(({ malformed }) => malformed).length, of: judged.length },
+    chatterKept,
+    memories,
+  };
+}
+
+/** The values that the ideal memory holds: told in this chunk by kind, those from earlier chunks as `old`. */
+function valuesOf(fact: FactTruth): [kind: string, value: string][] {
+  const { ideal } = fact.texts;
+  const told = Object.entries(fact.values)
+    .filter(([slot, { core }]) => slot !== 'o' && ideal.includes(core))
+    .map(([, { kind, core }]): [string, string] => [kind, core]);
+  const needed = fact.needs.map((value): [string, string] => ['old', value]);
+  return [...told, ...needed];
+}
+
+export function share({ hits, of }: Tally): string {
+  return of === 0 ? 'none' : `${((100 * hits) / of).toFixed(1)} % of ${of}`;
+}
+
+export function renderEvaluation(title: string, evaluation: Evaluation): string {
+  const { copied, exact, protocolErrors, chatterKept, memories, chunks } = evaluation;
+  return [
+    `${title} (${chunks} chunks)`,
+    `  exact memories ${share(exact)}; protocol errors ${share(protocolErrors)}; chatter kept ${share(chatterKept)}; memories written ${share(memories)}`,
+    `  copied: ${Object.entries(copied)
+      .map(([kind, tally]) => `${kind} ${share(tally)}`)
+      .join(', ')}`,
+  ].join('\n');
+}
