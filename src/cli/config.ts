@@ -1,6 +1,7 @@
 /** The configuration of every command, with its defaults; `memwriter config` prints it as a JSON schema. */
 import { z } from 'zod';
 import { rewardOptionsSchema } from '../reward/options.ts';
+import { opdOptionsSchema, rlOptionsSchema } from '../train/options.ts';
 
 /** An OpenAI-compatible endpoint. The key itself never stands in a file: the environment holds it. */
 export const endpointConfigSchema = z.strictObject({
@@ -62,7 +63,7 @@ export const stackConfigSchema = z.strictObject({
   tokenizer: z.string().min(1).optional(),
   reward: rewardOptionsSchema.default(rewardOptionsSchema.parse({})),
   /** Banks open at a time. */
-  concurrency: z.int().positive().default(32),
+  concurrency: z.int().positive().default(16),
   /** Native threads of the local engine. */
   threads: z.int().positive().default(2),
 });
@@ -73,3 +74,23 @@ export const samplingConfigSchema = z.strictObject({
   maxTokens: z.int().positive().default(160),
 });
 export type SamplingConfig = z.infer<typeof samplingConfigSchema>;
+
+const trainFields = {
+  /** Train users come from the train split: their values never occur in an evaluation. */
+  data: dataConfigSchema,
+  stack: stackConfigSchema.default(stackConfigSchema.parse({})),
+  sampling: samplingConfigSchema.default(samplingConfigSchema.parse({})),
+  /** Directory of the policy to start from. */
+  policy: z.string().min(1).optional(),
+};
+
+export const opdConfigSchema = z.strictObject({
+  ...trainFields,
+  /** Directory of the frozen teacher. */
+  teacher: z.string().min(1).optional(),
+  train: opdOptionsSchema,
+});
+export type OpdConfig = z.infer<typeof opdConfigSchema>;
+
+export const rlConfigSchema = z.strictObject({ ...trainFields, train: rlOptionsSchema });
+export type RlConfig = z.infer<typeof rlConfigSchema>;

@@ -1,10 +1,12 @@
 #!/usr/bin/env node
 /** The command line: parses, runs one command, and turns what went wrong into one sentence and an exit code. */
 import { Command, CommanderError } from 'commander';
+import { registerDemo } from './demo.ts';
 import { describeFailure } from './describe-failure.ts';
 import { registerEval } from './eval.ts';
 import { EXIT } from './exit-codes.ts';
 import { PACKAGE_VERSION } from './package-files.ts';
+import { registerTrain } from './train.ts';
 
 const program = new Command('memwriter')
   .description(
@@ -13,6 +15,8 @@ const program = new Command('memwriter')
   .version(PACKAGE_VERSION)
   .showHelpAfterError('(memwriter --help, or --help after a command)')
   .exitOverride();
+registerDemo(program);
+registerTrain(program);
 registerEval(program);
 
 try {

@@ -1,0 +1,184 @@
+/** One training run from a configuration: opens policy and teacher, starts or resumes the run, shows its steps. */
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import type { PolicyEngine } from '../engine/contract.ts';
+import { createLocalEngine, createLocalTeacher } from '../engine/local/engine.ts';
+import { type LocalPolicy, loadPolicy } from '../engine/local/policy-directory.ts';
+import type { Writer } from '../gateway/contract.ts';
+import { openRun } from '../store/run.ts';
+import { loadPromptTemplate } from '../tokens/template.ts';
+import { loadTokenizer } from '../tokens/tokenizer.ts';
+import { describeRun } from '../train/manifest.ts';
+import { trainOpd } from '../train/opd.ts';
+import type { EngineStart, TrainEnd, TrainEvent, TrainParts } from '../train/parts.ts';
+import { trainRl } from '../train/rl.ts';
+import type { OpdConfig, RlConfig, SamplingConfig } from './config.ts';
+import { loadUserExams } from './exam-source.ts';
+import { PACKAGE_VERSION } from './package-files.ts';
+import { type Progress, startProgress } from './progress.ts';
+import { SHIPPED_POLICIES, type Stack } from './stack.ts';
+import { warnOnce } from './writers.ts';
+
+export interface TrainingRequest<C> {
+  readonly stack: Stack;
+  readonly config: C;
+  readonly directory: string;
+  readonly quiet: boolean;
+  readonly signal?: AbortSignal;
+}
+
+export async function runOpd(request: TrainingRequest<OpdConfig>): Promise<TrainEnd> {
+  const { stack, config, directory, quiet } = request;
+  const teacherDirectory = config.teacher ?? SHIPPED_POLICIES.teacher;
+  const parts = await trainParts(request, 'opd');
+  await using run = await openRun(
+    directory,
+    await describeRun({
+      kind: 'opd',
+      config: {
+        ...config.train,
+        data: config.data,
+        stack: config.stack,
+        sampling: config.sampling,
+      },
+      artifacts: parts.artifacts,
+      startWeights: parts.startWeights,
+      versions: versionsOf(stack),
+    }),
+  );
+  await using teacher = createLocalTeacher(
+    await loadPolicy(teacherDirectory),
+    engineOptions(stack),
+  );
+  const student = await loadTokenizer(parts.startWeights);
+  const tokenizerHashes = {
+    student: student.hash,
+    teacher: (await loadTokenizer(teacherDirectory)).hash,
+  };
+  const steps = showSteps('distil', config.train.steps, quiet);
+  try {
+    return await trainOpd(run, { ...parts, ...steps, teacher, tokenizerHashes }, config.train);
+  } finally {
+    steps.progress.stop();
+  }
+}
+
+export async function runRl(request: TrainingRequest<RlConfig>): Promise<TrainEnd> {
+  const { stack, config, directory, quiet } = request;
+  const parts = await trainParts(request, 'rl');
+  await using run = await openRun(
+    directory,
+    await describeRun({
+      kind: 'rl',
+      config: {
+        ...config.train,
+        data: config.data,
+        stack: config.stack,
+        sampling: config.sampling,
+      },
+      artifacts: parts.artifacts,
+      startWeights: parts.startWeights,
+      versions: versionsOf(stack),
+    }),
+  );
+  const steps = showSteps('reinforce', config.train.steps, quiet);
+  try {
+    return await trainRl(run, { ...parts, ...steps, examiners: stack.examiners }, config.train);
+  } finally {
+    steps.progress.stop();
+  }
+}
+
+async function trainParts(
+  { stack, config, signal }: TrainingRequest<OpdConfig | RlConfig>,
+  kind: string,
+): Promise<Omit<TrainParts, 'onEvent'>> {
+  const users = await loadUserExams(config.data, stack.countTokens);
+  const startWeights = config.policy ?? SHIPPED_POLICIES.base;
+  const template = await loadPromptTemplate(startWeights);
+  return {
+    artifacts: users.flatMap(({ artifacts }) => artifacts),
+    harnesses: new Map([[stack.harness.configuration, stack.harness]]),
+    gateway: stack.gateway,
+    startWeights,
+    openEngine: (start) => openEngine(start, stack),
+    createWriter: (engine) => renderWriter(engine, template, config.sampling),
+    countTokens: stack.countTokens,
+    workDirectory: join(stack.scratch, kind),
+    now: () => new Date().toISOString(),
+    ...(signal && { signal }),
+  };
+}
+
+function renderWriter(
+  engine: PolicyEngine,
+  template: Awaited<ReturnType<typeof loadPromptTemplate>>,
+  sampling: SamplingConfig,
+): Writer {
+  return { kind: 'render', engine, template, ...sampling };
+}
+
+async function openEngine({ directory, state }: EngineStart, stack: Stack): Promise<PolicyEngine> {
+  const policy = await loadPolicy(directory);
+  return createLocalEngine(state === 'fresh' ? fresh(policy) : policy, engineOptions(stack));
+}
+
+/** A start takes weights only: the moments and the version of an earlier training are not its own. */
+function fresh({ model, config, language }: LocalPolicy): LocalPolicy {
+  return { model: { config: model.config, parameters: model.parameters }, config, language };
+}
+
+function engineOptions({ config }: Stack): Parameters<typeof createLocalEngine>[1] {
+  return { threads: config.threads, warn: warnOnce };
+}
+
+function versionsOf({ harness, tokenizerHash }: Stack): Record<string, string> {
+  const runtime: unknown = createRequire(import.meta.url)('onnxruntime-node/package.json');
+  return {
+    memwriter: PACKAGE_VERSION,
+    [harness.configuration]: harness.version,
+    'onnxruntime-node': JSON.stringify(runtime).match(/"version":"([^"]+)"/)?.[1] ?? 'unknown',
+    tokenizer: tokenizerHash,
+  };
+}
+
+function showSteps(
+  label: string,
+  total: number,
+  quiet: boolean,
+): { readonly progress: Progress; readonly onEvent: (event: TrainEvent) => void } {
+  const progress = startProgress({ label, total, quiet });
+  return { progress, onEvent: (event) => show(event, progress) };
+}
+
+function show(event: TrainEvent, progress: Progress): void {
+  switch (event.type) {
+    case 'step-committed': {
+      const { step, metrics } = event.record;
+      progress.update(step + 1, noteOf(metrics));
+      return;
+    }
+    case 'alarm':
+      progress.line(`step ${event.step}: ${event.message}`);
+      return;
+    case 'opened':
+      if (event.nextStep > 0) progress.update(event.nextStep, 'resumed');
+      return;
+    case 'step-started':
+    case 'row-finished':
+    case 'stopped':
+    case 'finished':
+      return;
+    default:
+      event satisfies never;
+  }
+}
+
+const SHOWN = ['chunkScore', 'malformedCalls', 'kl', 'entropy'];
+
+function noteOf(metrics: Readonly<Record<string, number>>): string {
+  return SHOWN.flatMap((name) => {
+    const value = metrics[name];
+    return value === undefined ? [] : [`${name} ${value.toFixed(3)}`];
+  }).join(', ');
+}
