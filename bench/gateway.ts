@@ -4,18 +4,20 @@ import { type Child, startChild } from './gateway/child.ts';
 import { type LoadResult, load } from './gateway/load.ts';
 import { startPortkey } from './gateway/portkey.ts';
 
-const BODY = JSON.stringify({
-  model: 'memwriter',
-  temperature: 0.1,
-  response_format: { type: 'json_object' },
-  messages: [
-    {
-      role: 'system',
-      content: `extract\n${'Remember what the user says. "Quoted", \\ and ü. '.repeat(670)}`,
-    },
-    { role: 'user', content: 'Input:\n'.concat('user: I moved to Graz.\n'.repeat(90)) },
-  ],
-});
+const BODY = Buffer.from(
+  JSON.stringify({
+    model: 'memwriter',
+    temperature: 0.1,
+    response_format: { type: 'json_object' },
+    messages: [
+      {
+        role: 'system',
+        content: `extract\n${'Remember what the user says. "Quoted", \\ and ü. '.repeat(670)}`,
+      },
+      { role: 'user', content: 'Input:\n'.concat('user: I moved to Graz.\n'.repeat(90)) },
+    ],
+  }),
+);
 
 const ROUNDS = 5;
 const TARGETS = ['provider', 'fetch-proxy', 'memwriter', 'portkey'] as const;
@@ -43,7 +45,7 @@ export async function benchGateway(): Promise<GatewayBench> {
   const at1 = await rounds(children, 1);
   const at32 = await rounds(children, 32);
   return {
-    bodyBytes: Buffer.byteLength(BODY),
+    bodyBytes: BODY.byteLength,
     at1,
     at32,
     addedMs: at1.memwriter.p50Ms - at1.provider.p50Ms,

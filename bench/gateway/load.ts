@@ -3,7 +3,7 @@ import { Pool } from 'undici';
 import type { Target } from './child.ts';
 
 export interface LoadOptions {
-  readonly body: string;
+  readonly body: Buffer;
   readonly concurrency: number;
   readonly durationMs: number;
 }

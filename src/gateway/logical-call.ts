@@ -37,9 +37,11 @@ export class CallLedger {
    */
   find(body: Buffer, saysRetry: boolean): LogicalCall | undefined {
     const sameLength = this.#byLength.get(body.byteLength) ?? [];
-    const same = sameLength.filter((logical) => logical.body.equals(body));
-    const cut = same.findLast(({ broadcast }) => broadcast.undelivered);
-    return cut ?? (saysRetry ? same.at(-1) : undefined);
+    const cut = sameLength.findLast(
+      (logical) => logical.broadcast.undelivered && logical.body.equals(body),
+    );
+    if (cut !== undefined || !saysRetry) return cut;
+    return sameLength.findLast((logical) => logical.body.equals(body));
   }
 
   open(body: Buffer, purpose: Call['purpose']): LogicalCall {
