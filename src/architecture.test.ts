@@ -46,6 +46,8 @@ const EXTERNAL: Readonly<Record<string, readonly string[]>> = {
   tokens: ['zod', '@huggingface/tokenizers', '@huggingface/jinja'],
   data: ['zod'],
   world: ['zod'],
+  bench: ['zod'],
+  testing: ['zod'],
   engine: ['zod', 'onnxruntime-node', 'onnxruntime-common'],
   harness: ['zod', 'mem0ai', 'better-sqlite3'],
   exam: ['zod'],
@@ -59,7 +61,7 @@ const IMPORT = /(?:^(?:import|export)\s[^;]*?from\s+|\bimport\()\s*'([^']+)'/gms
 
 function sourceFiles(): string[] {
   return readdirSync('src', { recursive: true, encoding: 'utf8' })
-    .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts') && file.includes('/'))
+    .filter((file) => file.endsWith('.ts') && !/\.test\.ts$|\/testing\//.test(file) && file.includes('/'))
     .sort();
 }
 

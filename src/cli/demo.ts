@@ -162,7 +162,7 @@ async function evaluateTransfer(
   await using writer = await openWriter(stack, 'transfer', directory);
   const windows = await evaluateNamed(stack, writer, { users, seed, quiet: false, signal });
   const recallOf = (form: string): number | null =>
-    mean(itemScores(windows, (item) => item.kind === 'recall' && item.facets.form === form));
+    mean(itemScores(windows, (item) => item.kind === 'recall' && item.facets['form'] === form));
   return { recallSeenForms: recallOf('seen'), recallHeldOutForms: recallOf('held-out') };
 }
 

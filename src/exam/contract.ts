@@ -2,10 +2,8 @@
 import type { ExamItem, Half } from '../core/exam.ts';
 
 export interface Retrievable {
-  /** The block for one question. Must not change what it reads from. */
+  /** The block for one question. Must not change what it reads from; calls may overlap. */
   retrieve(question: string): Promise<string>;
-  /** Where a bank answers many at once: one block a question, in order. */
-  retrieveAll?(questions: readonly string[]): Promise<readonly string[]>;
 }
 
 export interface Reader {

@@ -127,25 +127,7 @@ test('an empty answer is 0 for recall, trap and every gold fact, without asking 
   expect(calls.judge).toBe(0);
 });
 
-test('a bank that answers many questions at once is asked once', async () => {
-  const { deps } = examiners();
-  let trips = 0;
-  const batched: Retrievable = {
-    retrieve: () => Promise.reject(new Error('asked singly')),
-    retrieveAll: async (questions) => {
-      trips += 1;
-      return questions.map((question) => `block of ${question}`);
-    },
-  };
-  const results = await sitExam([aProbe('a', 'c'), aProbe('b', 'c')], batched, deps);
-  expect(trips).toBe(1);
-  expect(results.map(({ answer }) => answer)).toEqual(['block of a?', 'block of b?']);
-  const short: Retrievable = { ...batched, retrieveAll: async () => [] };
-  const [result] = await sitExam([aProbe('a', 'c')], short, deps);
-  expect(result?.result).toMatchObject({ kind: 'fault', boundary: 'retriever' });
-});
-
-test('retrieval is serial: one question of a bank at a time', async () => {
+test('questions are retrieved at the same time: a bank bounds itself', async () => {
   const { deps } = examiners();
   let open = 0;
   let most = 0;
@@ -158,7 +140,7 @@ test('retrieval is serial: one question of a bank at a time', async () => {
     },
   };
   await sitExam([aProbe('a', 'c'), aProbe('b', 'c')], watched, deps);
-  expect(most).toBe(1);
+  expect(most).toBe(2);
 });
 
 test('an abort ends the exam and is no fault', async () => {

@@ -16,7 +16,7 @@ export interface Examiners {
 }
 
 /**
- * One result an item, in order; retrieval is serial, as a bank demands, and each question is retrieved once. A
+ * One result an item, in order; each question is retrieved once, all at the same time: a bank bounds itself. A
  * `FaultError` of any hop is the item's result; whatever else is thrown is a bug, or the abort, and passes through.
  */
 export async function sitExam(
@@ -47,29 +47,12 @@ async function retrieveBlocks(
   signal: AbortSignal | undefined,
 ): Promise<ReadonlyMap<string, Block>> {
   const questions = [...new Set(items.map(({ question }) => question))];
-  const blocks = new Map<string, Block>();
-  if (bank.retrieveAll !== undefined) {
-    const all = await faultOr(() => retrieveTogether(bank, questions));
-    for (const [i, question] of questions.entries()) {
-      const block = all instanceof FaultError ? all : all[i];
-      if (block !== undefined) blocks.set(question, block);
-    }
-    return blocks;
-  }
-  for (const question of questions) {
-    signal?.throwIfAborted();
-    blocks.set(question, await faultOr(() => bank.retrieve(question)));
-  }
-  return blocks;
-}
-
-async function retrieveTogether(
-  bank: Retrievable,
-  questions: readonly string[],
-): Promise<readonly string[]> {
-  const blocks = (await bank.retrieveAll?.(questions)) ?? [];
-  if (blocks.length === questions.length) return blocks;
-  throw new FaultError('retriever', `${blocks.length} blocks for ${questions.length} questions`);
+  return new Map(
+    await mapAll(questions, async (question): Promise<[string, Block]> => {
+      signal?.throwIfAborted();
+      return [question, await faultOr(() => bank.retrieve(question))];
+    }),
+  );
 }
 
 async function examine(
