@@ -15,7 +15,7 @@ export interface Refused {
 }
 export type Admission = { readonly kind: 'admitted'; readonly slot: GatewaySlot } | Refused;
 
-export const REFUSAL_STATUS: Readonly<Record<Refusal['reason'], Refused['status']>> = {
+const REFUSAL_STATUS: Readonly<Record<Refusal['reason'], Refused['status']>> = {
   'unknown-slot': 404,
   'unknown-route': 404,
   'missing-key': 401,

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import type { Embedder } from '../llm/embedder.ts';
 import type { Gateway, Slot } from './contract.ts';
 import { createGateway } from './gateway.ts';
-import { fakeEmbedder, fakeEngine, fakeStage, post, renderWriter } from './test-support.ts';
+import { fakeEmbedder, fakeEngine, fakeStage, post, renderWriter } from './testing/fakes.ts';
 
 const open = (gateway: Gateway): Slot =>
   gateway.openSlot({

@@ -4,7 +4,7 @@ import { type EmittedCompletion, type EmittedUsage, errorBody } from '../llm/wir
 import type { AnswerContext, Arrival } from './answer.ts';
 
 export const JSON_TYPE = 'application/json';
-export const SSE_TYPE = 'text/event-stream; charset=utf-8';
+const SSE_TYPE = 'text/event-stream; charset=utf-8';
 
 export interface OwnAnswer {
   readonly text: string;

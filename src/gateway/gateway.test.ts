@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { ContextOverflowError } from '../engine/contract.ts';
 import type { Gateway, Slot, Writer } from './contract.ts';
 import { createGateway } from './gateway.ts';
-import { ask, fakeEmbedder, fakeEngine, fakeStage, post, renderWriter } from './test-support.ts';
+import { ask, fakeEmbedder, fakeEngine, fakeStage, post, renderWriter } from './testing/fakes.ts';
 
 const open = (gateway: Gateway, writer: Writer, seed = 'seed'): Slot =>
   gateway.openSlot({ writer, stages: [fakeStage('extract'), fakeStage('update')], seed });

@@ -9,7 +9,7 @@ import {
 } from '../testing/scripted-upstream.ts';
 import type { Gateway, Slot } from './contract.ts';
 import { createGateway } from './gateway.ts';
-import { ask, fakeEmbedder, fakeStage, post } from './test-support.ts';
+import { ask, fakeEmbedder, fakeStage, post } from './testing/fakes.ts';
 
 interface Bench extends AsyncDisposable {
   readonly upstream: ScriptedUpstream;

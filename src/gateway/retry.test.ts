@@ -13,7 +13,7 @@ import {
   fakeStage,
   post,
   renderWriter,
-} from './test-support.ts';
+} from './testing/fakes.ts';
 
 interface Bench extends AsyncDisposable {
   readonly gateway: Gateway;

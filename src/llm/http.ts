@@ -16,7 +16,7 @@ export interface RetryOptions {
   readonly maxRetryAfterMs: number;
 }
 
-export const DEFAULT_RETRY: RetryOptions = {
+const DEFAULT_RETRY: RetryOptions = {
   attempts: 4,
   baseDelayMs: 500,
   maxDelayMs: 20_000,
@@ -40,12 +40,12 @@ export interface HttpRequest {
   readonly boundary?: Boundary;
 }
 
-export interface HttpReply<T> {
+interface HttpReply<T> {
   readonly value: T;
   readonly attempts: number;
 }
 
-export interface HttpStream {
+interface HttpStream {
   readonly contentType: string;
   /** Rejects with a `FaultError` when it breaks off. */
   readonly bytes: AsyncIterable<Uint8Array>;

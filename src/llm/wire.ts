@@ -6,7 +6,7 @@ const textPartSchema = z.looseObject({ type: z.string(), text: z.string().option
 const contentSchema = z.union([z.string(), z.array(textPartSchema)]).nullish();
 export type WireContent = z.infer<typeof contentSchema>;
 
-export const wireMessageSchema = z.looseObject({
+const wireMessageSchema = z.looseObject({
   role: z.enum(['system', 'developer', 'user', 'assistant', 'tool', 'function']),
   content: contentSchema,
   tool_calls: z.array(z.unknown()).nullish(),

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Endpoint } from '../core/chat.ts';
 
-export interface ScriptedUsage {
+interface ScriptedUsage {
   readonly promptTokens: number;
   readonly completionTokens: number;
 }
@@ -36,7 +36,7 @@ export type UpstreamReply = {
   | { readonly kind: 'hang' }
 );
 
-export interface SeenRequest {
+interface SeenRequest {
   readonly path: string;
   readonly authorization: string;
   readonly body: unknown;

@@ -1,15 +1,15 @@
 /** Small stand-ins for engine, template and stage that the gateway's tests share. */
-import type { ChatMessage } from '../core/chat.ts';
-import type { AnswerVerdict, Stage } from '../core/stage.ts';
-import type { Completion, PolicyEngine, SampleOptions } from '../engine/contract.ts';
-import type { Embedder } from '../llm/embedder.ts';
-import type { PromptTemplate } from '../tokens/contract.ts';
-import type { Slot, Writer } from './contract.ts';
+import type { ChatMessage } from '../../core/chat.ts';
+import type { AnswerVerdict, Stage } from '../../core/stage.ts';
+import type { Completion, PolicyEngine, SampleOptions } from '../../engine/contract.ts';
+import type { Embedder } from '../../llm/embedder.ts';
+import type { PromptTemplate } from '../../tokens/contract.ts';
+import type { Slot, Writer } from '../contract.ts';
 
 const END = 1_114_112;
 
 /** One token a code point; the stop token is one past the last of them. */
-export const codePointTemplate: PromptTemplate = {
+const codePointTemplate: PromptTemplate = {
   stopIds: [END],
   tokenizer: {
     vocabularySize: END + 1,
@@ -23,7 +23,7 @@ export const codePointTemplate: PromptTemplate = {
     codePointTemplate.tokenizer.encode(messages.map(({ content }) => content).join('\n')),
 };
 
-export interface FakeSample {
+interface FakeSample {
   readonly prompt: string;
   readonly options: SampleOptions;
 }
