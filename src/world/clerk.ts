@@ -65,17 +65,37 @@ export function clerkRecords(session: SessionTruth, style: ClerkStyle, rng: Rng)
 }
 
 /**
- * The session as a writer can know it whose bank holds only these memories: a fact that leans on an earlier chunk
- * which the bank lost becomes what the chunk alone says. Without it, pretraining would teach invention.
+ * The session as a writer can know it who sees only these memories: a fact that leans on an earlier chunk which they
+ * lack becomes what the chunk alone says, and a repeat of what they lack is news. Without it, pretraining would teach
+ * invention and silence.
  */
 export function resolvable(session: SessionTruth, existing: readonly string[]): SessionTruth {
   const bank = existing.join('\n');
   return {
     ...session,
-    facts: session.facts.map((fact) =>
-      fact.needs.every((phrase) => bank.includes(phrase)) ? fact : unresolvedFact(fact),
-    ),
+    facts: session.facts.map((fact) => {
+      if (!fact.needs.every((phrase) => holds(bank, phrase))) return unresolvedFact(fact);
+      return fact.repeats !== undefined && !holdsValue(bank, fact) ? asNews(fact) : fact;
+    }),
   };
+}
+
+/** As whole words: `852` is not in `8527`. */
+function holds(text: string, phrase: string): boolean {
+  const isInside = (character: string | undefined) =>
+    character !== undefined && /[\p{L}\p{N}]/u.test(character);
+  for (let at = text.indexOf(phrase); at >= 0; at = text.indexOf(phrase, at + 1)) {
+    if (!isInside(text[at - 1]) && !isInside(text[at + phrase.length])) return true;
+  }
+  return false;
+}
+
+function holdsValue(bank: string, { values }: FactTruth): boolean {
+  return Object.values(values).every(({ core }) => holds(bank, core));
+}
+
+function asNews({ repeats: _, ...fact }: FactTruth): FactTruth {
+  return fact;
 }
 
 function unresolvedFact(fact: FactTruth): FactTruth {

@@ -19,6 +19,8 @@ export interface WorldDescription {
   /** By the session of the latest gold fact. Recall probes are as many as new facts. */
   readonly questionsPerChunk: Spread;
   readonly shareOfChunksWithTrap: number;
+  /** Chunks that some cross-chunk question credits. */
+  readonly shareOfChunksWithGoldFact: number;
   /** Recall probes by facet. */
   readonly categories: Readonly<Record<string, number>>;
   readonly valueKinds: Readonly<Record<string, number>>;
@@ -46,6 +48,7 @@ export function describeWorld(users: readonly WorldUser[]): WorldDescription {
     trapsPerChunk: spread(trapsPerChunk),
     questionsPerChunk: spread(questionsPerChunk(users)),
     shareOfChunksWithTrap: trapsPerChunk.filter((traps) => traps > 0).length / truth.length,
+    shareOfChunksWithGoldFact: goldChunks(users) / truth.length,
     categories: count(({ category }) => category),
     valueKinds: count(({ valueKind }) => valueKind),
     tellings: countBy(told, ({ telling }) => telling),
@@ -67,6 +70,18 @@ function questionsPerChunk(users: readonly WorldUser[]): number[] {
       ({ messages }) => latest.filter((id) => messages.some((message) => message.id === id)).length,
     );
   });
+}
+
+function goldChunks(users: readonly WorldUser[]): number {
+  const gold = new Set(
+    users.flatMap(({ items }) =>
+      items.flatMap((item) =>
+        item.kind === 'question' ? item.goldFacts.map(({ messageIds }) => messageIds[0]) : [],
+      ),
+    ),
+  );
+  const sessions = users.flatMap((user) => user.sessions);
+  return sessions.filter(({ messages }) => messages.some(({ id }) => gold.has(id))).length;
 }
 
 function words(text: string): number {

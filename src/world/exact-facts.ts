@@ -19,7 +19,7 @@ interface ExactRow {
 const ROWS: Readonly<Record<string, ExactRow>> = {
   diet: {
     slots: { v: { list: 'food' } },
-    noun: 'what the user eats or not',
+    noun: 'eating',
     told: [
       'I do not eat {v}',
       'I never eat {v}, remember that',
@@ -53,7 +53,7 @@ const ROWS: Readonly<Record<string, ExactRow>> = {
   },
   bus: {
     slots: { v: { list: 'scope' } },
-    noun: 'the bus rides',
+    noun: 'the bus',
     told: [
       'I take the bus only on {v}',
       'the bus is for {v} only, else I walk',
@@ -70,7 +70,7 @@ const ROWS: Readonly<Record<string, ExactRow>> = {
   },
   coffee: {
     slots: { v: { list: 'scope' } },
-    noun: 'the coffee habit',
+    noun: 'coffee',
     told: [
       'I drink no coffee on {v}',
       'on {v} I never drink coffee',
@@ -87,7 +87,7 @@ const ROWS: Readonly<Record<string, ExactRow>> = {
   },
   meetings: {
     slots: { v: 'time' },
-    noun: 'the limit for meetings',
+    noun: 'meetings',
     told: [
       'no meetings before {v} please',
       'I want no meetings before {v}',
@@ -104,7 +104,7 @@ const ROWS: Readonly<Record<string, ExactRow>> = {
   },
   calls: {
     slots: { v: 'time' },
-    noun: 'the limit for calls',
+    noun: 'calls',
     told: [
       'no calls after {v} please',
       'I take no calls after {v}',
@@ -121,7 +121,7 @@ const ROWS: Readonly<Record<string, ExactRow>> = {
   },
   tools: {
     slots: { v: { list: 'tool' } },
-    noun: 'the tool to use or not',
+    noun: 'the tool',
     told: [
       'do not use {v} as a tool',
       'never suggest the tool {v}',
@@ -138,7 +138,7 @@ const ROWS: Readonly<Record<string, ExactRow>> = {
   },
   gym: {
     slots: { v: { list: 'scope' } },
-    noun: 'the gym days',
+    noun: 'the gym',
     told: [
       'I go to the gym only on {v}',
       'the gym is for {v} only',
@@ -155,7 +155,7 @@ const ROWS: Readonly<Record<string, ExactRow>> = {
   },
   newsletter: {
     slots: { v: { list: 'subject' } },
-    noun: 'the newsletter wish',
+    noun: 'the newsletter',
     told: [
       'I want no newsletter about {v}',
       'never send a newsletter about {v}',
@@ -182,7 +182,7 @@ function exact([id, row]: readonly [string, ExactRow]): FactSpec {
     heldOut: row.heldOut,
     ideal: row.ideal,
     blurred: row.blurred,
-    described: `user told ${row.noun}`,
+    described: `user told a wish about ${row.noun}`,
     flipped: row.flipped,
     question: row.question,
     criteria: [{ id: 'value', text: `says that ${row.ideal}`, all: row.all, none: row.none }],

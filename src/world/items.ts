@@ -108,7 +108,7 @@ function changeQuestion(
   });
 }
 
-/** Two facts from different chunks, found by the same number of words, so that neither hides the other. */
+/** Two facts from different chunks, each asked about once. */
 function partnersOf(later: Placed, placed: readonly Placed[], used: Set<string>): FactTruth[] {
   if (!isStable(later.fact, placed) || used.has(later.fact.id)) return [];
   const candidates = placed.filter(
@@ -117,7 +117,6 @@ function partnersOf(later: Placed, placed: readonly Placed[], used: Set<string>)
       later.session - session <= MAX_DISTANCE &&
       !used.has(fact.id) &&
       isStable(fact, placed) &&
-      fact.noun.split(' ').length === later.fact.noun.split(' ').length &&
       fact.entity?.name === later.fact.entity?.name,
   );
   const earlier = candidates.at(-1);
@@ -126,14 +125,9 @@ function partnersOf(later: Placed, placed: readonly Placed[], used: Set<string>)
   return [earlier.fact, later.fact];
 }
 
-/** Neither changed nor a change, and named by a plain noun. */
+/** Neither changed nor a change: what is known about it is one value. */
 function isStable(fact: FactTruth, placed: readonly Placed[]): boolean {
-  return (
-    fact.telling !== 'change' &&
-    fact.family !== 'exact' &&
-    fact.family !== 'relative' &&
-    !placed.some((other) => other.fact.replaces === fact.id)
-  );
+  return fact.telling !== 'change' && !placed.some((other) => other.fact.replaces === fact.id);
 }
 
 function pairQuestion(id: string, facts: readonly FactTruth[]): AnnotatedItem | undefined {

@@ -204,10 +204,11 @@ function change(context: SessionContext, { spec, value: old, entity, told }: Cha
   return { beats: [toAssistant(context, sentence)], facts: [fact] };
 }
 
-/** Something known, once more. */
+/** Something known, once more: with a hint that it is, or as if it were news. */
 export function tellAgain(context: SessionContext, known: Known): Told {
-  const { form, template } = pickForm(context, REPEAT);
   const { spec, entity } = known;
+  const forms = context.rng.chance(0.5) ? REPEAT : spec;
+  const { form, template } = pickForm(context, forms);
   const values = { v: known.value };
   const slots = { ...slotsOf(context, spec, values), ...aboutSlots(entity) };
   const fact = draftOf(spec, { telling: 'repeat', form, values, slots, about: entity });

@@ -50,6 +50,27 @@ export function splitOf(core: string): Split {
   return Number.parseInt(sha256(core.toLowerCase()).slice(0, 2), 16) < 128 ? 'train' : 'eval';
 }
 
+/** The closed lists, each by the split its words belong to. */
+const WORDS: Readonly<Record<Split, Readonly<Record<string, readonly string[]>>>> = {
+  train: wordsOf('train'),
+  eval: wordsOf('eval'),
+};
+
+function wordsOf(split: Split): Record<string, readonly string[]> {
+  return Object.fromEntries(
+    Object.entries(words).map(([list, members]) => [
+      list,
+      members.filter((one) => splitOf(one) === split),
+    ]),
+  );
+}
+
+function listOf(list: WordList, split: Split): readonly string[] {
+  const members = WORDS[split][list];
+  if (members === undefined) throw new Error(`no list of words ${list}`);
+  return members;
+}
+
 /** Draws until the value belongs to the split and is not yet taken (by its core, lower case); takes it. */
 export function drawValue(
   slot: Slot,
@@ -58,7 +79,7 @@ export function drawValue(
 ): Value {
   for (let draw = 0; draw < MAX_DRAWS; draw++) {
     const value =
-      typeof slot === 'string' ? GENERATORS[slot](rng) : word(rng.pick(words[slot.list]));
+      typeof slot === 'string' ? GENERATORS[slot](rng) : word(rng.pick(listOf(slot.list, split)));
     const key = value.core.toLowerCase();
     if (splitOf(value.core) !== split || taken.has(key)) continue;
     taken.add(key);
@@ -75,9 +96,7 @@ export function canDrawAll(
   const lists = slots.flatMap((slot) => (typeof slot === 'string' ? [] : [slot.list]));
   return lists.every((list) => {
     const wanted = lists.filter((other) => other === list).length * times;
-    const free = words[list].filter(
-      (one) => splitOf(one) === split && !taken.has(one.toLowerCase()),
-    );
+    const free = listOf(list, split).filter((one) => !taken.has(one.toLowerCase()));
     return free.length >= wanted;
   });
 }

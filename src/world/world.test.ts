@@ -8,13 +8,15 @@ import type { WorldUser } from './truth.ts';
 import { splitOf } from './values.ts';
 import { createWorld, createWorldUser } from './world.ts';
 
-const USERS = 30;
+const USERS = 40;
 
-function users(split: 'train' | 'eval', count = USERS): WorldUser[] {
-  return Array.from({ length: count }, (_, index) =>
+function users(split: 'train' | 'eval'): WorldUser[] {
+  return Array.from({ length: USERS }, (_, index) =>
     createWorldUser({ split, heldOutForms: split === 'eval' }, index),
   );
 }
+const trainUsers = users('train');
+const evalUsers = users('eval');
 const facts = (world: readonly WorldUser[]) =>
   world.flatMap(({ truth }) => truth.flatMap((session) => session.facts));
 
@@ -56,7 +58,7 @@ test.each(['easy', 'demo', 'hard'] as const)('%s yields what the schemas accept'
 });
 
 test('sessions follow each other in time, and their local day is the UTC day', () => {
-  for (const { sessions } of users('train')) {
+  for (const { sessions } of trainUsers) {
     const times = sessions.map(({ at }) => Date.parse(at));
     expect(times).toEqual([...times].sort((a, b) => a - b));
     for (const { at } of sessions) {
@@ -67,7 +69,7 @@ test('sessions follow each other in time, and their local day is the UTC day', (
 });
 
 test('ids are unique and evidence cites messages of the stream, never later than the scored one', () => {
-  const all = users('eval');
+  const all = evalUsers;
   const itemIds = all.flatMap(({ items }) => items.map(({ id }) => id));
   expect(new Set(itemIds).size).toBe(itemIds.length);
   for (const { sessions, items } of all) {
@@ -89,7 +91,7 @@ test('ids are unique and evidence cites messages of the stream, never later than
 
 test('questions lean on at least two chunks', () => {
   const sessionOf = (messageId: string) => messageId.replace(/-m\d+$/, '');
-  const questions = users('train').flatMap(({ items }) =>
+  const questions = trainUsers.flatMap(({ items }) =>
     items.filter((item) => item.kind === 'question'),
   );
   expect(questions.length).toBeGreaterThan(USERS);
@@ -100,7 +102,7 @@ test('questions lean on at least two chunks', () => {
 });
 
 test('a value of evaluation never occurs in training, as a value or as words of its texts', () => {
-  const [train, evaluation] = [users('train', 60), users('eval', 60)];
+  const [train, evaluation] = [trainUsers, evalUsers];
   const cores = (world: readonly WorldUser[]) =>
     facts(world).flatMap(({ values }) => Object.values(values).map(({ core }) => core));
   expect(new Set(cores(train).map(splitOf))).toEqual(new Set(['train']));
@@ -116,14 +118,14 @@ test('a value of evaluation never occurs in training, as a value or as words of 
 
 test('held-out forms are told in evaluation only, and only on request', () => {
   const forms = (world: readonly WorldUser[]) => new Set(facts(world).map(({ form }) => form));
-  expect(forms(users('train'))).toEqual(new Set(['seen']));
-  expect(forms(users('eval'))).toEqual(new Set(['seen', 'held-out']));
+  expect(forms(trainUsers)).toEqual(new Set(['seen']));
+  expect(forms(evalUsers)).toEqual(new Set(['seen', 'held-out']));
   expect(forms([createWorldUser({ split: 'eval' }, 0)])).toEqual(new Set(['seen']));
   expect(worldOptionsSchema.safeParse({ heldOutForms: true }).success).toBe(false);
 });
 
 test('every category, kind of value and way of telling is present', () => {
-  const described = describeWorld(users('train'));
+  const described = describeWorld(trainUsers);
   const recallCategories = categorySchema.options.filter((name) => name !== 'should-not-store');
   expect(Object.keys(described.categories).sort()).toEqual(recallCategories.sort());
   expect(described.shareOfChunksWithTrap).toBeGreaterThan(0.8);
@@ -147,11 +149,11 @@ test('every category, kind of value and way of telling is present', () => {
     'reference',
     'repeat',
   ]);
-  expect(facts(users('train')).some(({ speaker }) => speaker === 'assistant')).toBe(true);
+  expect(facts(trainUsers).some(({ speaker }) => speaker === 'assistant')).toBe(true);
 });
 
 test('texts are short enough for a small model', () => {
-  const described = describeWorld(users('train'));
+  const described = describeWorld(trainUsers);
   expect(described.wordsPerChunk.max).toBeLessThan(130);
   expect(described.wordsPerIdealMemory.mean).toBeLessThan(8);
   expect(described.wordsPerIdealMemory.max).toBeLessThanOrEqual(11);
