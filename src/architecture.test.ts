@@ -18,7 +18,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   artifact: ['core', 'lib', 'llm'],
   exam: ['core', 'lib', 'llm'],
   gateway: ['core', 'lib', 'llm', 'tokens', 'engine/contract.ts'],
-  rollout: ['core', 'lib', 'gateway', 'harness/contract.ts'],
+  rollout: ['core', 'lib', 'gateway', 'harness/contract.ts', 'harness/fork.ts'],
   train: [
     'core',
     'lib',
@@ -61,7 +61,9 @@ const IMPORT = /(?:^(?:import|export)\s[^;]*?from\s+|\bimport\()\s*'([^']+)'/gms
 
 function sourceFiles(): string[] {
   return readdirSync('src', { recursive: true, encoding: 'utf8' })
-    .filter((file) => file.endsWith('.ts') && !/\.test\.ts$|\/testing\//.test(file) && file.includes('/'))
+    .filter(
+      (file) => file.endsWith('.ts') && !/\.test\.ts$|\/testing\//.test(file) && file.includes('/'),
+    )
     .sort();
 }
 

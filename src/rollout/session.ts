@@ -1,13 +1,14 @@
 /** A rollout's working copy of its parent bank with its private slot; restored by replaying what was recorded. */
-import { cp, mkdir, rm } from 'node:fs/promises';
+import { mkdir, rm } from 'node:fs/promises';
 import type { Listing } from '../core/bank.ts';
 import type { ChatMessage } from '../core/chat.ts';
 import type { Window } from '../core/conversation.ts';
-import { boundary, FaultError } from '../core/outcome.ts';
+import { FaultError } from '../core/outcome.ts';
 import type { Stage } from '../core/stage.ts';
 import type { Call, ChunkWrite } from '../core/trace.ts';
 import type { Gateway, Slot, Writer } from '../gateway/contract.ts';
 import type { Bank, Harness } from '../harness/contract.ts';
+import { forkBank } from '../harness/fork.ts';
 import { faultOf, type OpenBank } from './write-chunk.ts';
 
 export interface RolloutParts {
@@ -141,7 +142,7 @@ function replyFrom(
 async function fork({ parent, directory }: RolloutTask): Promise<void> {
   await rm(directory, { recursive: true, force: true });
   if (parent.kind === 'empty') await mkdir(directory, { recursive: true });
-  else await boundary('store', () => cp(parent.directory, directory, { recursive: true }));
+  else await forkBank(parent.directory, directory);
 }
 
 async function openBank(harness: Harness, slot: Slot, task: RolloutTask): Promise<Bank> {
