@@ -2,7 +2,7 @@
 import { renderMessage } from '../core/conversation.ts';
 import type { FactTruth, WorldUser } from './truth.ts';
 
-export interface Spread {
+interface Spread {
   readonly mean: number;
   readonly max: number;
 }

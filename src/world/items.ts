@@ -26,7 +26,7 @@ function probeOf(fact: FactTruth, isReplaced: boolean): AnnotatedItem {
     kind: 'recall',
     id: `${fact.id}-probe`,
     question: isReplaced ? `What was ${fact.noun} before it changed?` : fact.question,
-    reference: fact.texts.ideal,
+    reference: isReplaced ? `Before the change: ${fact.texts.ideal}` : fact.texts.ideal,
     rubric: [...fact.rubric],
     facets: {
       value: fact.valueKind,

@@ -73,5 +73,3 @@ export const worldPresets = {
     twoFactShare: 0.18,
   },
 } as const satisfies Record<string, WorldOptionsInput>;
-
-export type WorldPreset = keyof typeof worldPresets;

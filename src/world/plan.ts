@@ -1,4 +1,6 @@
 /** What one session tells: draws tellings until it has its number of facts. */
+
+import { UserError } from '../lib/user-error.ts';
 import { entityIntros } from './entity-facts.ts';
 import type { EntityKind, FactSpec, Family } from './spec.ts';
 import { canRefer, canTell, type Known, type SessionContext, takeFrom } from './state.ts';
@@ -60,6 +62,7 @@ function tellNext(context: SessionContext, room: Room): Told {
     [options.transitionShare, tryChange],
     [options.referenceShare, tryReference],
     [options.assistantFactShare, (c) => tryFamily(c, 'assistant')],
+    // A pair tells two facts at once: half as many pairs make the share of facts.
     [room.facts >= 2 ? options.twoFactShare / 2 : 0, tryPair],
     [room.turns > room.facts ? options.correctionShare : 0, tryCorrection],
   ];
@@ -85,7 +88,7 @@ function tellOrdinary(context: SessionContext): Told {
     const told = family === 'entity' ? tryEntity(context) : tryFamily(context, family);
     if (told !== undefined) return told;
   }
-  throw new Error('the world has nothing left to tell this user: ask for fewer sessions');
+  throw new UserError('the world has nothing left to tell this user: ask for fewer sessions');
 }
 
 function tryFamily(context: SessionContext, family: Exclude<Family, 'entity'>): Told | undefined {

@@ -129,7 +129,7 @@ export function createEntity(context: SessionContext, kind: EntityKind): Entity 
   return entity;
 }
 
-export function countOf(state: UserState, kind: EntityKind): number {
+function countOf(state: UserState, kind: EntityKind): number {
   const count = state.entityCounts.get(kind);
   return count === undefined ? 0 : count;
 }

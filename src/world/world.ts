@@ -8,14 +8,7 @@ import { tellSession } from './session.ts';
 import { createUserState } from './state.ts';
 import type { SessionTruth, WorldUser } from './truth.ts';
 
-const OFFSETS = [
-  ['+00:00', 0],
-  ['+01:00', 60],
-  ['+02:00', 120],
-  ['-05:00', -300],
-  ['+05:30', 330],
-  ['+09:00', 540],
-] as const;
+const OFFSETS = ['+00:00', '+01:00', '+02:00', '-05:00', '+05:30', '+09:00'] as const;
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
 const FIRST_DAY_MS = Date.UTC(2023, 0, 2);
@@ -60,19 +53,11 @@ function generate(options: WorldOptions, index: number): WorldUser {
 
 /** Days to weeks apart, in the middle of the day, so that the local day is the UTC day too. */
 function sessionTimes({ sessionsPerUser }: WorldOptions, rng: Rng): string[] {
-  const [offset, offsetMinutes] = rng.pick(OFFSETS);
+  const offset = rng.pick(OFFSETS);
   let dayMs = FIRST_DAY_MS + rng.int(0, 600) * DAY_MS;
   return Array.from({ length: sessionsPerUser }, () => {
     dayMs += rng.int(2, 20) * DAY_MS;
-    const localMs = dayMs + rng.int(10 * 60, 17 * 60) * MINUTE_MS;
-    return isoWithOffset(localMs, { offset, offsetMinutes });
+    const local = new Date(dayMs + rng.int(10 * 60, 17 * 60) * MINUTE_MS);
+    return local.toISOString().slice(0, 19) + offset;
   });
-}
-
-/** `localMs` is local time written as if it were UTC. */
-function isoWithOffset(
-  localMs: number,
-  { offset }: { offset: string; offsetMinutes: number },
-): string {
-  return new Date(localMs).toISOString().slice(0, 19) + offset;
 }
