@@ -1,7 +1,8 @@
 /** What is wrong with somebody's input file: where, what, and what to do, in one sentence. */
 import { z } from 'zod';
+import { UserError } from '../lib/user-error.ts';
 
-export class InputError extends Error {
+export class InputError extends UserError {
   override readonly name = 'InputError';
   /** File and, where it has lines, line: `sessions.jsonl:12`. */
   readonly where: string;

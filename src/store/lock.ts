@@ -4,6 +4,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { lock } from 'proper-lockfile';
 import { z } from 'zod';
+import { UserError } from '../lib/user-error.ts';
 import { writeFileDurably } from './durable.ts';
 
 /** Beyond this age a lock of another machine counts as left behind. */
@@ -13,7 +14,7 @@ const TAKEOVER_STALE_MS = 2_000;
 const holderSchema = z.object({ pid: z.int(), host: z.string() });
 type Holder = z.infer<typeof holderSchema>;
 
-export class RunLockedError extends Error {
+export class RunLockedError extends UserError {
   override readonly name = 'RunLockedError';
 }
 
@@ -77,7 +78,7 @@ async function readHolder(directory: string): Promise<Holder | undefined> {
     return holderSchema.parse(JSON.parse(await readFile(holderPath(directory), 'utf8')));
   } catch (cause) {
     if (isMissing(cause)) return undefined;
-    throw new Error(`${holderPath(directory)} does not say who holds the run`, { cause });
+    throw new UserError(`${holderPath(directory)} does not say who holds the run`, { cause });
   }
 }
 

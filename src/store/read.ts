@@ -2,6 +2,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { CreditedRollout } from '../core/trace.ts';
+import { UserError } from '../lib/user-error.ts';
 import { runLayout, stepDirectory } from './layout.ts';
 import { isMissing } from './lock.ts';
 import { type Manifest, manifestSchema, type StepRecord, stepRecordSchema } from './schema.ts';
@@ -13,7 +14,7 @@ export async function readManifest(directory: string): Promise<Manifest> {
     return manifestSchema.parse(JSON.parse(await readFile(path, 'utf8')));
   } catch (cause) {
     const why = isMissing(cause) ? 'is not a run directory' : 'is not a readable manifest';
-    throw new Error(`${isMissing(cause) ? directory : path} ${why}`, { cause });
+    throw new UserError(`${isMissing(cause) ? directory : path} ${why}`, { cause });
   }
 }
 
@@ -26,7 +27,9 @@ export async function readSteps(directory: string): Promise<StepRecord[]> {
     .map((line, index) => {
       const record = parseStep(line, `${directory}: steps.jsonl:${index + 1}`);
       if (record.step !== index) {
-        throw new Error(`${directory}: line ${index + 1} of steps.jsonl is of step ${record.step}`);
+        throw new UserError(
+          `${directory}: line ${index + 1} of steps.jsonl is of step ${record.step}`,
+        );
       }
       return record;
     });
@@ -51,7 +54,7 @@ function parseStep(line: string, where: string): StepRecord {
   try {
     return stepRecordSchema.parse(JSON.parse(line));
   } catch (cause) {
-    throw new Error(`${where}: not a valid step record`, { cause });
+    throw new UserError(`${where}: not a valid step record`, { cause });
   }
 }
 

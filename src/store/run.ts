@@ -3,6 +3,7 @@ import { access, appendFile, mkdir } from 'node:fs/promises';
 import type { CreditedRollout } from '../core/trace.ts';
 import { hashJson } from '../lib/hash.ts';
 import { mapAll } from '../lib/pool.ts';
+import { UserError } from '../lib/user-error.ts';
 import {
   appendLine,
   copyDirectory,
@@ -131,7 +132,9 @@ export async function createRun(directory: string, manifest: Manifest): Promise<
   const release = await lockRun(directory);
   try {
     if (await exists(layout.manifest)) {
-      throw new Error(`${directory} already holds a run: resume it, or choose another directory`);
+      throw new UserError(
+        `${directory} already holds a run: resume it, or choose another directory`,
+      );
     }
     await makeFolders(layout);
     await writeFileDurably(layout.manifest, `${JSON.stringify(manifestSchema.parse(manifest))}\n`);
@@ -192,11 +195,11 @@ async function rollBack(layout: RunLayout, records: readonly StepRecord[]): Prom
 async function verifyStep(layout: RunLayout, record: StepRecord): Promise<void> {
   await verifyStepFiles(stepDirectory(layout, record.step), record.files);
   if (!(await exists(checkpointDirectory(layout, record.step)))) {
-    throw new Error(`checkpoint of step ${record.step} is missing in ${layout.directory}`);
+    throw new UserError(`checkpoint of step ${record.step} is missing in ${layout.directory}`);
   }
   for (const { outcome } of record.rows) {
     if (outcome.kind === 'promoted' && !(await exists(bankDirectory(layout, outcome.hash)))) {
-      throw new Error(`promoted bank ${outcome.hash} is missing in ${layout.directory}`);
+      throw new UserError(`promoted bank ${outcome.hash} is missing in ${layout.directory}`);
     }
   }
 }
@@ -205,7 +208,7 @@ function assertSameManifest(found: Manifest, expected: Manifest, directory: stri
   const fields = Object.keys(manifestSchema.shape) as (keyof Manifest)[];
   const different = fields.filter((field) => hashJson(found[field]) !== hashJson(expected[field]));
   if (different.length > 0) {
-    throw new Error(
+    throw new UserError(
       `${directory} was started with another ${different.join(', ')}: resume it with the same, or start a new run`,
     );
   }

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { z } from 'zod';
 import type { CreditedRollout } from '../core/trace.ts';
 import { sha256 } from '../lib/hash.ts';
+import { UserError } from '../lib/user-error.ts';
 import { placeDirectory } from './durable.ts';
 import { storedResultSchema, storedRolloutSchema, storedTimesSchema } from './schema.ts';
 
@@ -35,7 +36,9 @@ export async function verifyStepFiles(
   for (const [name, expected] of Object.entries(files)) {
     const path = join(directory, name);
     if (sha256(await readFile(path)) !== expected) {
-      throw new Error(`${path} is not the file that the step committed: restore it or start anew`);
+      throw new UserError(
+        `${path} is not the file that the step committed: restore it or start anew`,
+      );
     }
   }
 }
@@ -45,7 +48,7 @@ export async function readStepFiles(directory: string): Promise<CreditedRollout[
   const results = await readLines(join(directory, FILES.results), storedResultSchema);
   const times = await readLines(join(directory, FILES.times), storedTimesSchema);
   if (results.length !== rollouts.length || times.length !== rollouts.length) {
-    throw new Error(`${directory}: its files do not have one line per rollout`);
+    throw new UserError(`${directory}: its files do not have one line per rollout`);
   }
   return rollouts.map((rollout, i): CreditedRollout => {
     const writes_T = rollout.writes_T.map((write, t) => ({
@@ -53,12 +56,12 @@ export async function readStepFiles(directory: string): Promise<CreditedRollout[
       calls: write.calls.map((call, c) => {
         const durationMs = times[i]?.durationsMs_TC[t]?.[c];
         if (durationMs === undefined)
-          throw new Error(`${directory}: no time of call ${i}.${t}.${c}`);
+          throw new UserError(`${directory}: no time of call ${i}.${t}.${c}`);
         return { ...call, durationMs };
       }),
     }));
     const result = results[i];
-    if (result === undefined) throw new Error(`${directory}: no result of rollout ${i}`);
+    if (result === undefined) throw new UserError(`${directory}: no result of rollout ${i}`);
     return { ...rollout, ...result, writes_T };
   });
 }
@@ -73,7 +76,7 @@ export async function readLines<S extends z.ZodType>(
     try {
       return schema.parse(JSON.parse(line));
     } catch (cause) {
-      throw new Error(`${path}:${index + 1}: not a valid record`, { cause });
+      throw new UserError(`${path}:${index + 1}: not a valid record`, { cause });
     }
   });
 }

@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Template } from '@huggingface/jinja';
 import { z } from 'zod';
+import { UserError } from '../lib/user-error.ts';
 import type { PromptTemplate } from './contract.ts';
 import { type DirectoryTokenizer, loadTokenizer, parseJson } from './tokenizer.ts';
 
@@ -67,7 +68,7 @@ async function templateText(directory: string, config: TokenizerConfig): Promise
   if (typeof inline === 'string') return inline;
   const named = inline?.find(({ name }) => name === 'default');
   if (named !== undefined) return named.template;
-  throw new Error(
+  throw new UserError(
     `${directory} has no chat template: neither chat_template.jinja nor chat_template in tokenizer_config.json`,
   );
 }
@@ -86,7 +87,7 @@ async function readStopIds(
   }
   if (typeof config.eos_token === 'string') ids.add(tokenizer.idOf(config.eos_token));
   if (ids.size === 0) {
-    throw new Error(
+    throw new UserError(
       `${directory} says nowhere which token ends an answer: no eos_token_id in generation_config.json, no eos_token in tokenizer_config.json`,
     );
   }

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { Tokenizer as HuggingFaceTokenizer } from '@huggingface/tokenizers';
 import { z } from 'zod';
 import { sha256 } from '../lib/hash.ts';
+import { UserError } from '../lib/user-error.ts';
 import type { Tokenizer } from './contract.ts';
 
 const tokenizerJsonSchema = z.looseObject({
@@ -33,7 +34,7 @@ export function createTokenizer(
   const parsed = parseJson(definition, join(origin, 'tokenizer.json'));
   const shape = tokenizerJsonSchema.safeParse(parsed);
   if (!shape.success) {
-    throw new Error(
+    throw new UserError(
       `${join(origin, 'tokenizer.json')} is not a tokenizer: ${z.prettifyError(shape.error)}`,
     );
   }
@@ -70,6 +71,6 @@ export function parseJson(text: string, file: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw new Error(`${file} is not JSON`, { cause });
+    throw new UserError(`${file} is not JSON`, { cause });
   }
 }

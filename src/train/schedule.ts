@@ -1,6 +1,7 @@
 /** Which (window, configuration, sequence) a step trains on: a pure function of the options and the committed steps. */
 import type { WindowArtifact } from '../core/exam.ts';
 import { createRng } from '../lib/rng.ts';
+import { UserError } from '../lib/user-error.ts';
 import type { RowRecord, StepRecord } from '../store/schema.ts';
 import type { LoopOptions } from './options.ts';
 
@@ -42,7 +43,9 @@ export class Schedule {
     const reached = options.steps * this.#rowsPerStep;
     const missed = options.configurations[reached];
     if (missed !== undefined) {
-      throw new Error(`configuration "${missed}" is never reached: plan more steps or more rows`);
+      throw new UserError(
+        `configuration "${missed}" is never reached: plan more steps or more rows`,
+      );
     }
   }
 
@@ -102,7 +105,7 @@ function createLanes(artifacts: readonly WindowArtifact[], options: ScheduleOpti
     const { userId } = artifact.window;
     byUser.set(userId, [...(byUser.get(userId) ?? []), artifact]);
   }
-  if (byUser.size === 0) throw new Error('there is no window to train on');
+  if (byUser.size === 0) throw new UserError('there is no window to train on');
   const users = createRng(options.seed)
     .fork('schedule')
     .shuffle([...byUser.keys()].sort());

@@ -5,6 +5,7 @@ import type { PolicyEngine } from '../engine/contract.ts';
 import type { Writer } from '../gateway/contract.ts';
 import type { Harness } from '../harness/contract.ts';
 import { createPool, type Pool } from '../lib/pool.ts';
+import { UserError } from '../lib/user-error.ts';
 import type { Run } from '../store/run.ts';
 import type { LoopOptions } from './options.ts';
 import type { TrainEnd, TrainEvent, TrainParts } from './parts.ts';
@@ -21,7 +22,7 @@ export interface Trainer extends AsyncDisposable {
   emit(event: TrainEvent): Promise<void>;
 }
 
-export class RunCompleteError extends Error {
+export class RunCompleteError extends UserError {
   override readonly name = 'RunCompleteError';
 }
 
@@ -36,7 +37,7 @@ export async function openTrainer(
   }
   for (const configuration of options.configurations) {
     if (harnessOf(parts, configuration).heldOut) {
-      throw new Error(`configuration "${configuration}" is held out: it is never trained on`);
+      throw new UserError(`configuration "${configuration}" is held out: it is never trained on`);
     }
   }
   const schedule = new Schedule(parts.artifacts, options);
@@ -100,7 +101,7 @@ async function openEngine(run: Run, parts: TrainParts): Promise<PolicyEngine> {
 
 export function harnessOf({ harnesses }: TrainParts, configuration: string): Harness {
   const harness = harnesses.get(configuration);
-  if (harness === undefined) throw new Error(`no harness for configuration "${configuration}"`);
+  if (harness === undefined) throw new UserError(`no harness for configuration "${configuration}"`);
   return harness;
 }
 

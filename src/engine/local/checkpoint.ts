@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
+import { UserError } from '../../lib/user-error.ts';
 import { readSafetensors, type Tensor, type TensorDtype, writeSafetensors } from './safetensors.ts';
 
 export interface Checkpoint {
@@ -72,7 +73,7 @@ export async function saveCheckpoint(
 export async function loadCheckpoint(directory: string): Promise<Checkpoint> {
   const target = resolve(directory);
   await recover(target);
-  if (!existsSync(target)) throw new Error(`there is no policy directory ${directory}`);
+  if (!existsSync(target)) throw new UserError(`there is no policy directory ${directory}`);
   const config = await readJson(join(target, 'config.json'), jsonObjectSchema);
   const language = new Map<string, string>();
   for (const name of LANGUAGE_FILES) {
@@ -97,21 +98,24 @@ async function readWeights(directory: string): Promise<ReadonlyMap<string, Tenso
   if (existsSync(single)) return (await readSafetensors(single)).tensors;
   const indexFile = join(directory, 'model.safetensors.index.json');
   if (!existsSync(indexFile)) {
-    throw new Error(
+    throw new UserError(
       `${directory} has no weights: neither model.safetensors nor an index of shards`,
     );
   }
   const { weight_map: weightMap } = await readJson(indexFile, indexSchema);
   const tensors = new Map<string, Tensor>();
   for (const shard of new Set(Object.values(weightMap))) {
-    if (shard !== basename(shard)) throw new Error(`${indexFile} names a file elsewhere: ${shard}`);
+    if (shard !== basename(shard))
+      throw new UserError(`${indexFile} names a file elsewhere: ${shard}`);
     for (const [name, tensor] of (await readSafetensors(join(directory, shard))).tensors) {
       if (weightMap[name] === shard) tensors.set(name, tensor);
     }
   }
   const missing = Object.keys(weightMap).find((name) => !tensors.has(name));
   if (missing !== undefined) {
-    throw new Error(`${indexFile} promises ${missing} in ${weightMap[missing]}, which lacks it`);
+    throw new UserError(
+      `${indexFile} promises ${missing} in ${weightMap[missing]}, which lacks it`,
+    );
   }
   return tensors;
 }
@@ -138,7 +142,7 @@ async function readJson<T>(file: string, schema: z.ZodType<T>): Promise<T> {
   try {
     return schema.parse(JSON.parse(text));
   } catch (cause) {
-    throw new Error(`${file} is not what it should be`, { cause });
+    throw new UserError(`${file} is not what it should be`, { cause });
   }
 }
 

@@ -1,5 +1,6 @@
 /** A Hugging Face Llama `config.json`: what of it we implement, and a refusal by name of what we do not. */
 import { z } from 'zod';
+import { UserError } from '../../lib/user-error.ts';
 
 const llamaConfigSchema = z.looseObject({
   model_type: z.literal('llama'),
@@ -46,18 +47,18 @@ const ONLY: Readonly<Record<string, readonly unknown[]>> = {
 };
 
 /** Throws an error that names the field which is malformed or not implemented. */
-export function parseLlamaConfig(json: unknown): LlamaConfig {
+export function parseLlamaConfig(json: unknown, where = 'config.json'): LlamaConfig {
   const parsed = llamaConfigSchema.safeParse(json);
-  if (!parsed.success) throw new Error(`config.json: ${z.prettifyError(parsed.error)}`);
+  if (!parsed.success) throw new UserError(`${where}: ${describe(parsed.error)}`);
   const config = parsed.data;
   for (const [field, allowed] of Object.entries(ONLY)) {
     const value = config[field];
-    if (value !== undefined && !allowed.includes(value)) refuse(field, value);
+    if (value !== undefined && !allowed.includes(value)) refuse(`${where}: ${field}`, value);
   }
   const ropeType = config.rope_parameters?.['rope_type'];
   if (ropeType !== undefined && ropeType !== 'default')
-    refuse('rope_parameters.rope_type', ropeType);
-  return checked({
+    refuse(`${where}: rope_parameters.rope_type`, ropeType);
+  return checked(where, {
     hiddenSize: config.hidden_size,
     intermediateSize: config.intermediate_size,
     layers: config.num_hidden_layers,
@@ -96,19 +97,25 @@ export function toLlamaConfigJson(config: LlamaConfig): Record<string, unknown> 
 }
 
 /** Throws where the sizes contradict each other. */
-export function checked(config: LlamaConfig): LlamaConfig {
+function checked(where: string, config: LlamaConfig): LlamaConfig {
   if (config.heads % config.keyValueHeads !== 0) {
-    throw new Error(
-      `config.json: num_attention_heads ${config.heads} is not a multiple of num_key_value_heads ${config.keyValueHeads}`,
+    throw new UserError(
+      `${where}: num_attention_heads ${config.heads} is not a multiple of num_key_value_heads ${config.keyValueHeads}`,
     );
   }
   // The native attention operation asks for it.
   if (!Number.isInteger(config.headDim / 16)) {
-    throw new Error(`config.json: head_dim ${config.headDim} is not a multiple of 16`);
+    throw new UserError(`${where}: head_dim ${config.headDim} is not a multiple of 16`);
   }
   return config;
 }
 
 function refuse(field: string, value: unknown): never {
-  throw new Error(`config.json: ${field} = ${JSON.stringify(value)} is not implemented`);
+  throw new UserError(`${field} = ${JSON.stringify(value)} is not implemented`);
+}
+
+function describe({ issues }: z.ZodError): string {
+  return issues
+    .map(({ path, message }) => (path.length === 0 ? message : `${path.join('.')}: ${message}`))
+    .join('; ');
 }

@@ -1,4 +1,7 @@
 /** Between a policy directory and the model in memory: every tensor found, none too many, shapes as the configuration says. */
+
+import { join } from 'node:path';
+import { UserError } from '../../lib/user-error.ts';
 import { type Checkpoint, loadCheckpoint, saveCheckpoint } from './checkpoint.ts';
 import { parseLlamaConfig, toLlamaConfigJson } from './config.ts';
 import {
@@ -26,7 +29,7 @@ const DERIVED = /rotary_emb\.inv_freq$/;
 
 export async function loadPolicy(directory: string): Promise<LocalPolicy> {
   const { config, tensors, language, optimiser, trainer } = await loadCheckpoint(directory);
-  const llama = parseLlamaConfig(config);
+  const llama = parseLlamaConfig(config, join(directory, 'config.json'));
   const parameters = allocateParameters(llama);
   fillParameters(parameters, tensors, directory);
   const optimiserState =
@@ -65,9 +68,9 @@ function fillParameters(
   const tied = !parameters.views.some(({ name }) => name === HEAD);
   for (const { name, shape } of parameters.views) {
     const tensor = tensors.get(name);
-    if (tensor === undefined) throw new Error(`${directory} has no tensor ${name}`);
+    if (tensor === undefined) throw new UserError(`${directory} has no tensor ${name}`);
     if (tensor.shape.join() !== shape.join()) {
-      throw new Error(
+      throw new UserError(
         `${directory}: tensor ${name} has shape [${tensor.shape}], its configuration says [${shape}]`,
       );
     }
@@ -78,7 +81,7 @@ function fillParameters(
     (name) => !known.has(name) && !DERIVED.test(name) && !(tied && name === HEAD),
   );
   if (extra !== undefined)
-    throw new Error(`${directory} has a tensor that is not Llama's: ${extra}`);
+    throw new UserError(`${directory} has a tensor that is not Llama's: ${extra}`);
 }
 
 function tensorsOf(parameters: Parameters, flat: Float32Array, prefix = ''): Map<string, Tensor> {
@@ -111,13 +114,15 @@ function readOptimiser(
     for (const { name, offset, length } of parameters.views) {
       const tensor = tensors.get(prefix + name);
       if (tensor?.data.length !== length) {
-        throw new Error(`${directory}: optimiser state of ${name} is missing or of another size`);
+        throw new UserError(
+          `${directory}: optimiser state of ${name} is missing or of another size`,
+        );
       }
       values.set(tensor.data, offset);
     }
     return values;
   };
   const step = tensors.get('step')?.data[0];
-  if (step === undefined) throw new Error(`${directory}: optimiser state has no step`);
+  if (step === undefined) throw new UserError(`${directory}: optimiser state has no step`);
   return { m: flat('m.'), v: flat('v.'), step };
 }

@@ -1,6 +1,7 @@
 /** The safetensors file format: named float tensors behind a JSON header that is checked before a byte is believed. */
 import { type FileHandle, open } from 'node:fs/promises';
 import { z } from 'zod';
+import { UserError } from '../../lib/user-error.ts';
 import {
   bfloat16ToFloat32,
   float16ToFloat32,
@@ -80,13 +81,13 @@ export async function writeSafetensors(
 }
 
 async function readHeaderLength(handle: FileHandle, size: number, file: string): Promise<number> {
-  if (size < 8) throw new Error(`${file} is truncated: ${size} bytes cannot hold a header`);
+  if (size < 8) throw new UserError(`${file} is truncated: ${size} bytes cannot hold a header`);
   const length = (await readExactly(handle, 0, 8)).readBigUInt64LE();
   if (length > BigInt(MAX_HEADER_BYTES)) {
-    throw new Error(`${file} is not a safetensors file: its header claims ${length} bytes`);
+    throw new UserError(`${file} is not a safetensors file: its header claims ${length} bytes`);
   }
   if (8n + length > BigInt(size)) {
-    throw new Error(`${file} is truncated: its header needs ${length} bytes of ${size - 8}`);
+    throw new UserError(`${file} is truncated: its header needs ${length} bytes of ${size - 8}`);
   }
   return Number(length);
 }
@@ -108,7 +109,7 @@ function parseHeader(
     return { entries, metadata: metadataSchema.parse(metadata) };
   } catch (cause) {
     const why = cause instanceof z.ZodError ? cause.issues[0]?.message : 'it is not JSON';
-    throw new Error(`${file} has a bad safetensors header: ${why}`, { cause });
+    throw new UserError(`${file} has a bad safetensors header: ${why}`, { cause });
   }
 }
 
@@ -119,17 +120,19 @@ function checkOffsets(entries: readonly [string, Entry][], dataBytes: number, fi
   for (const [name, { dtype, shape, data_offsets: offsets }] of sorted) {
     const bytes = elements(shape) * BYTES[dtype];
     if (offsets[0] !== expected || offsets[1] - offsets[0] !== bytes) {
-      throw new Error(
+      throw new UserError(
         `${file} has a bad safetensors header: offsets of ${name} do not fit its shape`,
       );
     }
     expected = offsets[1];
   }
   if (expected > dataBytes) {
-    throw new Error(`${file} is truncated: it holds ${dataBytes} of ${expected} bytes of tensors`);
+    throw new UserError(
+      `${file} is truncated: it holds ${dataBytes} of ${expected} bytes of tensors`,
+    );
   }
   if (expected < dataBytes) {
-    throw new Error(`${file} has ${dataBytes - expected} bytes after its last tensor`);
+    throw new UserError(`${file} has ${dataBytes - expected} bytes after its last tensor`);
   }
 }
 
