@@ -20,15 +20,15 @@ from transformers import LlamaConfig, LlamaForCausalLM
 HERE = Path(__file__).parent
 CASES = {
     "llama-tied-grouped": dict(
-        num_attention_heads=4, num_key_value_heads=2, tie_word_embeddings=True,
+        hidden_size=16, num_attention_heads=4, num_key_value_heads=2, head_dim=16, tie_word_embeddings=True,
         rms_norm_eps=1e-5, rope_parameters=dict(rope_type="default", rope_theta=10000.0),
     ),
     "llama-untied-multihead": dict(
-        num_attention_heads=2, num_key_value_heads=2, tie_word_embeddings=False,
+        hidden_size=32, num_attention_heads=2, num_key_value_heads=2, tie_word_embeddings=False,
         rms_norm_eps=1e-6, rope_parameters=dict(rope_type="default", rope_theta=500000.0),
     ),
     "llama-untied-multiquery": dict(
-        num_attention_heads=4, num_key_value_heads=1, head_dim=8, tie_word_embeddings=False,
+        hidden_size=16, num_attention_heads=4, num_key_value_heads=1, head_dim=16, tie_word_embeddings=False,
         rms_norm_eps=1e-5, rope_parameters=dict(rope_type="default", rope_theta=10000.0),
     ),
 }
@@ -37,7 +37,7 @@ CASES = {
 def make(name: str, options: dict) -> None:
     torch.manual_seed(len(name))
     config = LlamaConfig(
-        vocab_size=40, hidden_size=16, intermediate_size=24, num_hidden_layers=2, max_position_embeddings=64,
+        vocab_size=40, intermediate_size=24, num_hidden_layers=2, max_position_embeddings=64,
         bos_token_id=None, eos_token_id=1, pad_token_id=None, attn_implementation="eager", **options,
     )
     model = LlamaForCausalLM(config)

@@ -21,6 +21,7 @@ const CONFIG = parseLlamaConfig({
   num_hidden_layers: 1,
   num_attention_heads: 2,
   num_key_value_heads: 1,
+  head_dim: 16,
   vocab_size: 10,
   max_position_embeddings: 16,
   rms_norm_eps: 1e-5,
@@ -78,6 +79,6 @@ test('a missing, a foreign and a misshapen tensor are named', async () => {
     tensors.set('model.norm.weight', { shape: [1], data: Float32Array.of(1) }),
   );
   await expect(loadPolicy(join(root, 'p'))).rejects.toThrow(
-    /model\.norm\.weight has shape \[1\].*\[16\]/,
+    /model\.norm\.weight has shape \[1\].*\[32\]/,
   );
 });
