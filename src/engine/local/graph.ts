@@ -60,17 +60,6 @@ export class Graph {
     this.outputs.push(named);
   }
 
-  /** Makes the very value a result under a public name, so that an operation may write where it reads. */
-  result(name: string, value: Value): void {
-    const named: Value = { ...value, name };
-    const index = this.nodes.findIndex((node) => node.outputs.includes(value));
-    const node = this.nodes[index];
-    if (node === undefined) throw new Error(`nothing computes ${value.name}`);
-    const outputs = node.outputs.map((output) => (output === value ? named : output));
-    this.nodes[index] = { ...node, outputs };
-    this.outputs.push(named);
-  }
-
   scalar(value: number): Value {
     return this.#constant(`scalar ${value}`, Float32Array.of(value), []);
   }

@@ -1,8 +1,9 @@
-/** Forward graphs without a backward pass: one body for prefill, decoding, scoring and a teacher's top k. */
-import { binary, Tape, unary } from './autodiff.ts';
+/** Forward graphs over whole segments without a backward pass: prefill, scoring and a teacher's top k. */
+import { binary, Tape } from './autodiff.ts';
 import type { LlamaConfig } from './config.ts';
 import type { Tensors } from './executor.ts';
 import type { Graph, Shape, Value } from './graph.ts';
+import { cacheNames } from './key-value-cache.ts';
 import { rotaryTables } from './llama.ts';
 import { linear } from './ops.ts';
 import { rmsNorm } from './ops-transformer.ts';
@@ -17,27 +18,17 @@ const BATCH = 'batch';
 const LENGTH = 'length';
 const ROWS = 'rows';
 const TOKENS = 'tokens';
-const CAPACITY = 'capacity';
 
-/** `sample` outputs whole rows and keeps the key-value cache; `score` one log-probability a row; `topK` the k largest. */
+/** `prefill` outputs whole rows, keys and values; `score` one log-probability a row; `topK` the k largest. */
 export type InferenceHead =
-  | { readonly kind: 'sample' }
+  | { readonly kind: 'prefill' }
   | { readonly kind: 'score' }
   | { readonly kind: 'topK'; readonly k: number };
-
-export function cacheNames(layer: number) {
-  return {
-    pastKey: `past key ${layer}`,
-    pastValue: `past value ${layer}`,
-    presentKey: `present key ${layer}`,
-    presentValue: `present value ${layer}`,
-  } as const;
-}
 
 interface Build {
   readonly tape: Tape;
   readonly config: LlamaConfig;
-  readonly cached: boolean;
+  readonly outputsCache: boolean;
   readonly shape: Value;
   readonly ends: Value;
   readonly total: Value;
@@ -45,39 +36,36 @@ interface Build {
   weight(name: string): Value;
 }
 
-/** One run: `ends.length` rows of `length` tokens each. */
+/** One run over right-padded segments: `lengths.length` rows of `length` tokens each. */
 export interface InferenceRun {
   readonly length: number;
   readonly tokens: Int32Array;
-  /** Last position of each row, counted with its past. */
-  readonly ends: readonly number[];
+  /** Real tokens of each row. */
+  readonly lengths: readonly number[];
   /** Flat positions (row · length + t) whose logits are wanted. */
   readonly rows: ArrayLike<number>;
-  /** `length` for a prompt from position 0; otherwise the longest row with its past. */
-  readonly total: number;
 }
 
 /** A product with a single row takes another kernel, which rounds differently: there are always at least two. */
 export function atLeastTwo(rows: ArrayLike<number>): Int32Array {
   const [only] = Array.from(rows);
-  return rows.length === 1 && only !== undefined ? Int32Array.of(only, only) : Int32Array.from(rows);
+  return rows.length === 1 && only !== undefined
+    ? Int32Array.of(only, only)
+    : Int32Array.from(rows);
 }
 
-export function inferenceFeeds({ length, tokens, ends, rows, total }: InferenceRun): Tensors {
+export function inferenceFeeds({ length, tokens, lengths, rows }: InferenceRun): Tensors {
   const chosen = atLeastTwo(rows);
   return {
     tokens: { dims: [tokens.length], data: tokens },
-    shape: { dims: [3], data: BigInt64Array.of(BigInt(ends.length), BigInt(length), -1n) },
-    ends: { dims: [ends.length], data: Int32Array.from(ends) },
-    total: { dims: [1], data: Int32Array.of(total) },
+    shape: { dims: [3], data: BigInt64Array.of(BigInt(lengths.length), BigInt(length), -1n) },
+    ends: { dims: [lengths.length], data: Int32Array.from(lengths, (count) => count - 1) },
+    total: { dims: [1], data: Int32Array.of(length) },
     rows: { dims: [chosen.length], data: chosen },
   };
 }
 
-/**
- * Fed: `tokens` [batch · length], `shape` (batch, length, −1), `ends` (last position of each row), `total`
- * (length of the longest row with its past), `rows` (flat positions whose logits are wanted).
- */
+/** Builds the graph that `inferenceFeeds` feeds. */
 export function buildInferenceGraph(config: LlamaConfig, head: InferenceHead): Graph {
   const tape = new Tape();
   const { graph } = tape;
@@ -96,7 +84,7 @@ export function buildInferenceGraph(config: LlamaConfig, head: InferenceHead): G
     tape,
     config,
     weight,
-    cached: head.kind === 'sample',
+    outputsCache: head.kind === 'prefill',
     shape: graph.input('shape', [3], 'i64'),
     ends: graph.input('ends', [BATCH], 'i32'),
     total: graph.input('total', [1], 'i32'),
@@ -129,44 +117,47 @@ export function buildInferenceGraph(config: LlamaConfig, head: InferenceHead): G
 
 function block(build: Build, hidden: Value, layer: number): Value {
   const { tape, config, weight } = build;
-  const { graph } = tape;
   const names = inferenceNames(layer);
   const normed = rmsNorm(tape, hidden, config.rmsNormEpsilon);
-  const attended = cachedAttention(
-    build,
-    linear(tape, normed, { weight: weight(names.attention) }),
-    layer,
-  );
+  const projected = linear(tape, normed, { weight: weight(names.attention) });
+  const attended = promptAttention(build, projected, layer);
   const middle = linear(tape, attended, { weight: weight(names.output), residual: hidden });
-  const second = rmsNorm(tape, middle, config.rmsNormEpsilon);
-  const gate = linear(tape, second, { weight: weight(names.gate) });
-  const up = linear(tape, second, { weight: weight(names.up) });
-  const silu = graph.node(
+  return feedForward(build, middle, layer);
+}
+
+/** The second half of a block, with its residual. */
+export function feedForward(
+  { tape, config, weight }: Pick<Build, 'tape' | 'config' | 'weight'>,
+  hidden: Value,
+  layer: number,
+): Value {
+  const names = inferenceNames(layer);
+  const normed = rmsNorm(tape, hidden, config.rmsNormEpsilon);
+  const gate = linear(tape, normed, { weight: weight(names.gate) });
+  const up = linear(tape, normed, { weight: weight(names.up) });
+  const silu = tape.graph.node(
     { op: 'QuickGelu', inputs: [gate], attributes: { alpha: 1 } },
     { shape: gate.shape },
   );
   const inner = binary(tape, 'Mul', [silu, up]);
-  return linear(tape, inner, { weight: weight(names.down), residual: middle });
+  return linear(tape, inner, { weight: weight(names.down), residual: hidden });
 }
 
-/** Rotary positions, the cache and causal attention in one operation; each row attends to its own length only. */
-function cachedAttention(build: Build, projected: Value, layer: number): Value {
-  const { tape, config, cached, shape, ends, total, rotation } = build;
+/** Rotary positions from 0 and causal attention in one operation; each row attends to its own length only. */
+function promptAttention(build: Build, projected: Value, layer: number): Value {
+  const { tape, config, shape, ends, total, rotation } = build;
   const { graph } = tape;
   const { heads, keyValueHeads, headDim } = config;
-  const cacheShape: Shape = [BATCH, keyValueHeads, CAPACITY, headDim];
-  const names = cacheNames(layer);
   const batched = graph.node(
     { op: 'Reshape', inputs: [projected, shape] },
     { shape: [BATCH, LENGTH, (heads + 2 * keyValueHeads) * headDim] },
   );
-  const past = cached
-    ? [graph.input(names.pastKey, cacheShape), graph.input(names.pastValue, cacheShape)]
-    : [undefined, undefined];
+  const cacheShape: Shape = [BATCH, keyValueHeads, LENGTH, headDim];
+  const apart = [undefined, undefined, undefined, undefined];
   const [attended, key, value] = graph.multi(
     {
       op: 'GroupQueryAttention',
-      inputs: [batched, undefined, undefined, ...past, ends, total, rotation.cos, rotation.sin],
+      inputs: [batched, ...apart, ends, total, rotation.cos, rotation.sin],
       attributes: {
         num_heads: heads,
         kv_num_heads: keyValueHeads,
@@ -180,9 +171,14 @@ function cachedAttention(build: Build, projected: Value, layer: number): Value {
   if (attended === undefined || key === undefined || value === undefined) {
     throw new Error('attention has three outputs');
   }
-  if (cached) {
-    graph.result(names.presentKey, key);
-    graph.result(names.presentValue, value);
+  if (build.outputsCache) {
+    const names = cacheNames(layer);
+    const turned = graph.node(
+      { op: 'Transpose', inputs: [key], attributes: { perm: [0, 1, 3, 2] } },
+      { shape: [BATCH, keyValueHeads, headDim, LENGTH] },
+    );
+    graph.output(names.newKeys, turned);
+    graph.output(names.newValues, value);
   }
   return graph.node(
     { op: 'Reshape', inputs: [attended, graph.integers([-1, heads * headDim])] },
@@ -193,9 +189,8 @@ function cachedAttention(build: Build, projected: Value, layer: number): Value {
 function finish(tape: Tape, head: InferenceHead, logprobs: Value): void {
   const { graph } = tape;
   switch (head.kind) {
-    case 'sample':
+    case 'prefill':
       graph.output('logprobs', logprobs);
-      graph.output('probabilities', unary(tape, 'Exp', logprobs));
       return;
     case 'score': {
       const ids = graph.input('ids', [ROWS, 1], 'i32');

@@ -11,7 +11,7 @@ import {
 } from './kernels.ts';
 
 export const attentionKernels: Readonly<Record<string, Kernel>> = {
-  /** x[batch, length, heads · headDim], positions from 0. */
+  /** x[batch, length, heads · headDim]; one first position for all rows, or one position for each token. */
   RotaryEmbedding: (call) => {
     const x = floatInput(call, 0);
     const { dims } = input(call, 0);
@@ -20,33 +20,28 @@ export const attentionKernels: Readonly<Record<string, Kernel>> = {
     const half = at(input(call, 2).dims, 1);
     const length = at(dims, 1);
     const width = at(dims, 2);
+    const positions = integerInput(call, 1);
     const out = call.allocate(x.length);
     for (let start = 0; start < x.length; start += 2 * half) {
-      const position = Math.floor(start / width) % length;
+      const token = Math.floor(start / width);
+      const position =
+        positions.length === 1 ? at(positions, 0) + (token % length) : at(positions, token);
       turn({ from: x, to: out, start, half, cos, sin, position });
     }
     return [{ dims, data: out }];
   },
-  /**
-   * Packed query, key and value [batch, length, …]; ragged rows; the cache is written in place where one is fed.
-   * A prompt (length = total) starts at position 0, anything else continues its row.
-   */
+  /** A prompt from position 0: packed query, key and value [batch, length, …]; keys and values come out per head. */
   GroupQueryAttention: (call) => {
     const sizes = attentionSizes(call);
-    const { batch, length, heads, keyValueHeads, headDim, isPrompt } = sizes;
-    const capacity = call.inputs[3] === undefined ? length : at(input(call, 3).dims, 2);
-    const room = batch * keyValueHeads * capacity * headDim;
-    const key = call.inputs[3] === undefined ? call.allocate(room) : floatInput(call, 3);
-    const value = call.inputs[4] === undefined ? call.allocate(room) : floatInput(call, 4);
+    const { batch, length, heads, keyValueHeads, headDim } = sizes;
+    const key = call.allocate(batch * keyValueHeads * length * headDim);
+    const value = call.allocate(batch * keyValueHeads * length * headDim);
     const out = call.allocate(batch * length * heads * headDim);
-    const ends = integerInput(call, 5);
-    const work: Attending = { call, sizes, capacity, key, value, out };
+    const work: Attending = { call, sizes, key, value, out };
     for (let row = 0; row < batch; row++) {
-      const start = isPrompt ? 0 : at(ends, row) + 1 - length;
-      for (let step = 0; step < length; step++)
-        attendAt(work, { row, step, position: start + step });
+      for (let position = 0; position < length; position++) attendAt(work, row, position);
     }
-    const cacheDims = [batch, keyValueHeads, capacity, headDim];
+    const cacheDims = [batch, keyValueHeads, length, headDim];
     return [
       { dims: [batch, length, heads * headDim], data: out },
       { dims: cacheDims, data: key },
@@ -59,56 +54,38 @@ function attentionSizes(call: KernelCall) {
   const { dims } = input(call, 0);
   const heads = attribute(call, 'num_heads');
   const keyValueHeads = attribute(call, 'kv_num_heads');
-  const length = at(dims, 1);
-  return {
-    batch: at(dims, 0),
-    length,
-    heads,
-    keyValueHeads,
-    headDim: at(dims, 2) / (heads + 2 * keyValueHeads),
-    isPrompt: length === at(integerInput(call, 6), 0),
-  };
+  const headDim = at(dims, 2) / (heads + 2 * keyValueHeads);
+  return { batch: at(dims, 0), length: at(dims, 1), heads, keyValueHeads, headDim };
 }
 
 interface Attending {
   readonly call: KernelCall;
   readonly sizes: ReturnType<typeof attentionSizes>;
-  readonly capacity: number;
   readonly key: FloatArray;
   readonly value: FloatArray;
   readonly out: FloatArray;
 }
 
-interface Place {
-  readonly row: number;
-  readonly step: number;
-  readonly position: number;
-}
-
-/** Puts one position's key and value into the cache, then attends from it to all positions up to its own. */
-function attendAt(work: Attending, { row, step, position }: Place): void {
-  const { call, sizes, capacity } = work;
+/** Stores one position's key and value, then attends from it to all positions up to its own. */
+function attendAt(work: Attending, row: number, position: number): void {
+  const { call, sizes } = work;
   const { length, heads, keyValueHeads, headDim } = sizes;
   const packed = floatInput(call, 0);
-  const [cos, sin] = [floatInput(call, 7), floatInput(call, 8)];
-  const half = headDim / 2;
-  const base = (row * length + step) * (heads + 2 * keyValueHeads) * headDim;
+  const table = { half: headDim / 2, cos: floatInput(call, 7), sin: floatInput(call, 8), position };
+  const base = (row * length + position) * (heads + 2 * keyValueHeads) * headDim;
   for (let head = 0; head < keyValueHeads; head++) {
     const from = base + (heads + head) * headDim;
-    const to = ((row * keyValueHeads + head) * capacity + position) * headDim;
-    const rotated = packed.slice(from, from + headDim);
-    turn({ from: packed.subarray(from), to: rotated, start: 0, half, cos, sin, position });
-    work.key.set(rotated, to);
+    const to = ((row * keyValueHeads + head) * length + position) * headDim;
+    turn({ from: packed.subarray(from), to: work.key.subarray(to), start: 0, ...table });
     const valueFrom = from + keyValueHeads * headDim;
     work.value.set(packed.subarray(valueFrom, valueFrom + headDim), to);
   }
+  const query = call.allocate(headDim);
   for (let head = 0; head < heads; head++) {
-    const query = packed.slice(base + head * headDim, base + (head + 1) * headDim);
-    const source = packed.subarray(base + head * headDim);
-    turn({ from: source, to: query, start: 0, half, cos, sin, position });
+    turn({ from: packed.subarray(base + head * headDim), to: query, start: 0, ...table });
     const keyHead = Math.floor((head * keyValueHeads) / heads);
-    const cache = (row * keyValueHeads + keyHead) * capacity * headDim;
-    const to = ((row * length + step) * heads + head) * headDim;
+    const cache = (row * keyValueHeads + keyHead) * length * headDim;
+    const to = ((row * length + position) * heads + head) * headDim;
     attendHead(work, { query, cache, to, count: position + 1 });
   }
 }

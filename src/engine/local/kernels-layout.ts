@@ -82,6 +82,7 @@ export const layoutKernels: Readonly<Record<string, Kernel>> = {
     return [{ dims, data: out }];
   },
   Concat: (call) => [concat(call)],
+  Split: (call) => split(call),
   ReduceSum: (call) => [reduce(call, false)],
   ReduceMean: (call) => [reduce(call, true)],
 };
@@ -133,6 +134,26 @@ function concat(call: KernelCall): Tensor {
     offset += width;
   }
   return { dims, data: out };
+}
+
+function split(call: KernelCall): Tensor[] {
+  const { dims } = input(call, 0);
+  const source = floatInput(call, 0);
+  const axis = axisOf(attribute(call, 'axis'), dims.length);
+  const outer = product(dims.slice(0, axis));
+  const inner = product(dims.slice(axis + 1));
+  const whole = at(dims, axis) * inner;
+  let offset = 0;
+  return Array.from(integerInput(call, 1), (size) => {
+    const width = size * inner;
+    const out = call.allocate(outer * width);
+    for (let i = 0; i < outer; i++) {
+      const from = i * whole + offset;
+      out.set(source.subarray(from, from + width), i * width);
+    }
+    offset += width;
+    return { dims: dims.map((dim, index) => (index === axis ? size : dim)), data: out };
+  });
 }
 
 function reduce(call: KernelCall, mean: boolean): Tensor {

@@ -2,15 +2,14 @@
 import { createRng, type Rng } from '../../lib/rng.ts';
 import { type Completion, ContextOverflowError, type SampleOptions } from '../contract.ts';
 import type { LlamaConfig } from './config.ts';
+import { buildDecodeGraph } from './decode.ts';
 import { drawToken } from './draw.ts';
-import { type Executor, floats, type Program, type Tensors } from './executor.ts';
-import { buildInferenceGraph, type InferenceRun, inferenceFeeds } from './inference.ts';
+import { type Executor, type FloatArray, floats, type Program } from './executor.ts';
+import { buildInferenceGraph, inferenceFeeds } from './inference.ts';
 import { KeyValueCache } from './key-value-cache.ts';
 import type { PublishedWeights } from './published.ts';
 
 const SLOTS = 64;
-/** Batch sizes of a decode run: products of at least this many rows round the same whatever their number. */
-const BATCH_MULTIPLE = 8;
 const LENGTH_MULTIPLE = 32;
 const PREFILL_TOKENS = 4096;
 
@@ -31,13 +30,14 @@ export class Sampler implements AsyncDisposable {
   readonly #waiting: Call[] = [];
   /** The call at index i owns slot i of the cache. */
   readonly #active: Call[] = [];
-  #program: Promise<Program> | undefined;
-  #cache: KeyValueCache | undefined;
+  readonly #cache: KeyValueCache;
+  #compiled: Promise<Programs> | undefined;
   #loop: Promise<void> | undefined;
 
   constructor(config: LlamaConfig, executor: () => Promise<Executor>) {
     this.#config = config;
     this.#executor = executor;
+    this.#cache = new KeyValueCache(config, SLOTS);
   }
 
   async sample(
@@ -57,9 +57,10 @@ export class Sampler implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#loop;
-    const program = await this.#program;
-    await program?.[Symbol.asyncDispose]();
-    this.#program = undefined;
+    const programs = await this.#compiled;
+    this.#compiled = undefined;
+    await programs?.prefill[Symbol.asyncDispose]();
+    await programs?.decode[Symbol.asyncDispose]();
   }
 
   #check(promptIds: readonly number[], { maxTokens, signal }: SampleOptions): void {
@@ -108,56 +109,60 @@ export class Sampler implements AsyncDisposable {
     if (this.#active.length > 0) await this.#decode(weights);
   }
 
-  /** One run over the distinct prompts, into the slots after the running ones; the others copy. */
+  /** One run over the distinct prompts; calls with the same prompt get copies of its keys and values. */
   async #prefill(calls: readonly Call[], weights: PublishedWeights): Promise<void> {
     const groups = byPrompt(calls);
     const prompts = groups.map(([first]) => first.promptIds);
-    const longest = Math.max(...prompts.map((prompt) => prompt.length));
-    const length = paddedLength(longest, this.#config.contextLength);
-    const start = this.#active.length;
+    const lengths = prompts.map((prompt) => prompt.length);
+    const length = paddedLength(Math.max(...lengths), this.#config.contextLength);
     const tokens = new Int32Array(prompts.length * length);
     for (const [row, prompt] of prompts.entries()) tokens.set(prompt, row * length);
-    const ends = prompts.map((prompt) => prompt.length - 1);
-    const rows = ends.map((end, row) => row * length + end);
-    const run = { length, tokens, ends, rows, total: length };
-    const results = await this.#forward(weights, start, run);
-    const placed = groups.map(([call], row) => ({ call, row }));
-    for (const [row, [, ...copies]] of groups.entries()) {
-      for (const call of copies) {
-        const slots = { from: start + row, to: start + placed.length };
-        this.#cacheOf().copy({ ...slots, length: call.promptIds.length });
-        placed.push({ call, row });
+    const rows = lengths.map((count, row) => row * length + count - 1);
+    const { prefill } = await this.#programs();
+    const feeds = inferenceFeeds({ length, tokens, lengths, rows });
+    const results = await prefill.run({ ...weights.tensors, ...feeds });
+    const probabilities = floats(results, 'logprobs').map(Math.exp);
+    this.#cache.reserve(Math.max(...lengths) + 1);
+    for (const [row, group] of groups.entries()) {
+      for (const call of group) {
+        const prompt = { row, length: call.promptIds.length, padded: length };
+        this.#cache.load(this.#active.length, results, prompt);
+        this.#active.push(call);
+        this.#draw(call, { logprobs: floats(results, 'logprobs'), probabilities, row });
       }
     }
-    this.#active.push(...placed.map(({ call }) => call));
-    for (const { call, row } of placed) this.#draw(call, results, row);
     this.#retire();
   }
 
   async #decode(weights: PublishedWeights): Promise<void> {
-    const count = Math.ceil(this.#active.length / BATCH_MULTIPLE) * BATCH_MULTIPLE;
+    const active = this.#active.length;
+    const count = Math.max(2, active);
     const tokens = new Int32Array(count);
-    const ends = new Array<number>(count).fill(1);
-    for (const [row, { promptIds, tokenIds }] of this.#active.entries()) {
-      tokens[row] = tokenIds.at(-1) ?? 0;
-      ends[row] = promptIds.length + tokenIds.length - 1;
+    const positions = new BigInt64Array(count);
+    for (const [row, { tokenIds }] of this.#active.entries()) {
+      tokens[row] = Number(tokenIds.at(-1));
+      positions[row] = BigInt(this.#cache.length(row));
     }
-    const rows = ends.map((_, row) => row);
-    const run = { length: 1, tokens, ends, rows, total: Math.max(...ends) + 1 };
-    const results = await this.#forward(weights, 0, run);
-    for (const [row, call] of this.#active.entries()) this.#draw(call, results, row);
+    this.#cache.reserve(Math.max(...this.#active.map((_, row) => this.#cache.length(row))) + 1);
+    const { decode } = await this.#programs();
+    const results = await decode.run({
+      ...weights.tensors,
+      ...this.#cache.feeds(count),
+      tokens: { dims: [count], data: tokens },
+      positions: { dims: [count, 1], data: positions },
+    });
+    this.#cache.append(results, active);
+    const logprobs = floats(results, 'logprobs');
+    const probabilities = floats(results, 'probabilities');
+    for (const [row, call] of this.#active.entries()) {
+      this.#draw(call, { logprobs, probabilities, row });
+    }
     this.#retire();
   }
 
-  #draw(call: Call, results: Tensors, row: number): void {
+  #draw(call: Call, { logprobs, probabilities, row }: DrawnRow): void {
     const size = this.#config.vocabularySize;
-    const logprobs = floats(results, 'logprobs');
-    const distribution = {
-      logprobs,
-      probabilities: floats(results, 'probabilities'),
-      start: row * size,
-      size,
-    };
+    const distribution = { logprobs, probabilities, start: row * size, size };
     const token = drawToken(distribution, call.options.temperature, call.rng.next());
     call.tokenIds.push(token);
     call.logprobs.push(Number(logprobs[row * size + token]));
@@ -184,10 +189,12 @@ export class Sampler implements AsyncDisposable {
 
   #free(slot: number): void {
     const last = this.#active.pop();
-    if (last === undefined || slot === this.#active.length) return;
-    const length = last.promptIds.length + last.tokenIds.length;
-    this.#cacheOf().copy({ from: this.#active.length, to: slot, length });
-    this.#active[slot] = last;
+    const lastSlot = this.#active.length;
+    if (last !== undefined && slot !== lastSlot) {
+      this.#cache.move(lastSlot, slot);
+      this.#active[slot] = last;
+    }
+    this.#cache.clear(lastSlot);
   }
 
   #dropAborted(): void {
@@ -205,19 +212,24 @@ export class Sampler implements AsyncDisposable {
     }
   }
 
-  async #forward(weights: PublishedWeights, start: number, run: InferenceRun): Promise<Tensors> {
-    this.#program ??= this.#executor().then((executor) =>
-      executor.compile(buildInferenceGraph(this.#config, { kind: 'sample' })),
-    );
-    const program = await this.#program;
-    const { feeds, into } = this.#cacheOf().window({ start, count: run.ends.length });
-    return program.run({ ...weights.tensors, ...inferenceFeeds(run), ...feeds }, into);
+  #programs(): Promise<Programs> {
+    this.#compiled ??= this.#executor().then(async (executor) => ({
+      prefill: await executor.compile(buildInferenceGraph(this.#config, { kind: 'prefill' })),
+      decode: await executor.compile(buildDecodeGraph(this.#config)),
+    }));
+    return this.#compiled;
   }
+}
 
-  #cacheOf(): KeyValueCache {
-    this.#cache ??= new KeyValueCache(this.#config, SLOTS);
-    return this.#cache;
-  }
+interface Programs {
+  readonly prefill: Program;
+  readonly decode: Program;
+}
+
+interface DrawnRow {
+  readonly logprobs: FloatArray;
+  readonly probabilities: FloatArray;
+  readonly row: number;
 }
 
 /** Splits so that no prefill exceeds the budget; order is kept. */

@@ -3,7 +3,12 @@ import type { TopK } from '../../core/policy.ts';
 import { packSegments, type Segment, type SegmentBatch, targets } from './batches.ts';
 import type { LlamaConfig } from './config.ts';
 import { type Executor, floats, type Program, type Tensors } from './executor.ts';
-import { atLeastTwo, buildInferenceGraph, type InferenceHead, inferenceFeeds } from './inference.ts';
+import {
+  atLeastTwo,
+  buildInferenceGraph,
+  type InferenceHead,
+  inferenceFeeds,
+} from './inference.ts';
 import type { PublishedWeights } from './published.ts';
 
 const BATCH_TOKENS = 4096;
@@ -92,8 +97,8 @@ class BatchedForward implements AsyncDisposable {
     );
     const program = await this.#program;
     const { length, tokens, rows } = batch;
-    const ends = batch.segments.map(({ tokenIds }) => Math.max(0, tokenIds.length - 2));
-    const feeds = inferenceFeeds({ length, tokens, ends, rows, total: length });
+    const lengths = batch.segments.map(({ tokenIds }) => Math.max(1, tokenIds.length - 1));
+    const feeds = inferenceFeeds({ length, tokens, lengths, rows });
     const ids = atLeastTwo(targets(batch));
     const extra = this.#head.kind === 'score' ? { ids: { dims: [ids.length, 1], data: ids } } : {};
     return program.run({ ...weights.tensors, ...feeds, ...extra });
