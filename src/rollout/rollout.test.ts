@@ -169,6 +169,19 @@ test('silent failure 1: a bank that is on disk but not in the framework stops th
   await expect(roll(forgetful, { parent })).rejects.toThrow('bank not carried over');
 });
 
+test('BR-51: memories that an earlier run left in a new bank stop the run', async () => {
+  const shared = parts(({ operation }) => (operation === 'open' ? 'left-over' : undefined));
+  await expect(roll(shared)).rejects.toThrow('left-over memories');
+});
+
+test('a fault that is tried again is told, though the rollout does not show it', async () => {
+  const told: string[] = [];
+  const onRetry: RolloutParts['onRetry'] = ({ message }) => told.push(message);
+  const { rollout } = await roll(parts(inWrite(1, 'crash', 2), { onRetry }));
+  expect(rollout.outcome.kind).toBe('ok');
+  expect(told).toEqual(['the framework died', 'the framework died']);
+});
+
 test('reading that writes is a fault of the retriever', async () => {
   const { rollout } = await rollOutWindow(
     parts(({ operation }) => (operation === 'retrieve' ? 'store-question' : undefined)),

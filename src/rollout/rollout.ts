@@ -43,6 +43,7 @@ export async function rollOutWindow<T>(
       if (!(cause instanceof FaultError)) throw cause;
       progress.faults.push(cause.toFault());
       if (progress.faults.length > MAX_RETRIES) return faulted(parts, task, progress);
+      parts.onRetry?.(cause.toFault(), task);
     }
   }
 }

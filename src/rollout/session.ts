@@ -3,7 +3,7 @@ import { mkdir, rm } from 'node:fs/promises';
 import type { Listing } from '../core/bank.ts';
 import type { ChatMessage } from '../core/chat.ts';
 import type { Window } from '../core/conversation.ts';
-import { FaultError } from '../core/outcome.ts';
+import { type Fault, FaultError } from '../core/outcome.ts';
 import type { Stage } from '../core/stage.ts';
 import type { Call, ChunkWrite } from '../core/trace.ts';
 import type { Gateway, Slot, Writer } from '../gateway/contract.ts';
@@ -19,6 +19,8 @@ export interface RolloutParts {
   readonly countTokens: (text: string) => number;
   /** Aborting ends the rollout after the write in hand. */
   readonly signal?: AbortSignal;
+  /** Told of every fault that is tried again: it leaves no trace in the rollout. */
+  readonly onRetry?: (fault: Fault, task: RolloutTask) => void;
 }
 
 /** Where a bank starts from: nothing, or a closed directory whose content hash is known. */
@@ -43,7 +45,7 @@ export interface Session extends OpenBank, AsyncDisposable {
   listing: Listing;
 }
 
-/** The parent on disk is not the one that the opened bank shows: nothing after this can be trusted. */
+/** What the opened bank shows is not what it was to start from: nothing after this can be trusted. */
 export class ParentBankError extends Error {
   override readonly name = 'ParentBankError';
 }
@@ -61,6 +63,7 @@ export async function openSession(
     const parentHash = await bank.contentHash();
     assertCarriedOver(task, parentHash);
     const listing = await bank.list();
+    assertNothingLeftOver(task, listing);
     const { harness, countTokens } = parts;
     return {
       harness,
@@ -160,5 +163,13 @@ function assertCarriedOver({ parent, window, directory }: RolloutTask, found: st
   if (parent.kind === 'empty' || parent.hash === found) return;
   throw new ParentBankError(
     `bank not carried over: window ${window.id} must start from ${parent.hash} (${parent.directory}), but the bank opened in ${directory} has content ${found}`,
+  );
+}
+
+/** A store that outlives its directory would let one run read another's memories. */
+function assertNothingLeftOver({ parent, directory }: RolloutTask, listing: Listing): void {
+  if (parent.kind === 'bank' || listing.length === 0) return;
+  throw new ParentBankError(
+    `left-over memories: the new bank in ${directory} starts with ${listing.length} of them`,
   );
 }

@@ -26,6 +26,8 @@ export type Misbehaviour =
   | 'cap-listing'
   /** The bank on disk is not read. */
   | 'forget-parent'
+  /** The store is a shared one that outlives its directory. */
+  | 'left-over'
   /** The request goes to the endpoint of the bank that was opened first. */
   | 'wrong-slot'
   /** Reading stores what was asked. */
@@ -67,11 +69,16 @@ async function openMemoryBank(options: OpenOptions, shared: Shared): Promise<Ban
   await mkdir(options.dir, { recursive: true });
   shared.first ??= options.model;
   const trouble = shared.misbehave({ operation: 'open', directory: options.dir });
-  const memories = trouble === 'forget-parent' ? [] : await load(options.dir);
-  return new MemoryBank(options, shared, memories);
+  return new MemoryBank(options, shared, await memoriesOf(options.dir, trouble));
 }
 
 type Operations = readonly RequestedOperation[];
+
+async function memoriesOf(dir: string, trouble: Misbehaviour | undefined): Promise<Memory[]> {
+  if (trouble === 'forget-parent') return [];
+  if (trouble === 'left-over') return [{ id: 'old', text: 'pin is 4471', store: 'memory' }];
+  return await load(dir);
+}
 
 class MemoryBank implements Bank {
   readonly #options: OpenOptions;

@@ -7,7 +7,7 @@ import type { StepRecord } from '../store/schema.ts';
 import { sampleCall, sampleRollout } from '../testing/sample-records.ts';
 import { createToyWorld } from '../testing/toy-world.ts';
 import { admitStep, assertAllPresent } from './admit.ts';
-import { faultOptionsSchema } from './options.ts';
+import { faultOptionsSchema, parseRlOptions } from './options.ts';
 import { chooseBest, chooseCandidate } from './promote.ts';
 import type { PlannedRow } from './schedule.ts';
 import { trainedSegments } from './segments.ts';
@@ -24,6 +24,18 @@ function group(totals: readonly (number | 'fault')[], bankTokens: readonly numbe
     return { ...rest, scores_T: [], advantages_T: [] };
   });
 }
+
+test('a preset stands where the input says nothing, and gives way where it does', () => {
+  const article = parseRlOptions({ preset: 'article', steps: 1, configurations: ['mem0'] });
+  expect(article.credit).toMatchObject({ normaliser: 'article', lossMass: 'token' });
+  const mixed = parseRlOptions({
+    preset: 'article',
+    steps: 1,
+    configurations: ['mem0'],
+    credit: { lossMass: 'chunk-mean' },
+  });
+  expect(mixed.credit).toMatchObject({ normaliser: 'article', lossMass: 'chunk-mean' });
+});
 
 test('the highest total is promoted; a tie goes to the smaller bank, then to the lower index', () => {
   expect(chooseBest(group([0.1, 0.9, 0.5]))).toBe(1);

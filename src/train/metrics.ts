@@ -29,6 +29,21 @@ export function scoreMetrics(rollouts: readonly CreditedRollout[]): Metrics {
   };
 }
 
+/**
+ * Share of different banks among a group's rollouts after a chunk, mean over columns: how far the states under one
+ * baseline have drifted apart.
+ */
+export function distinctBanks(groups: readonly (readonly CreditedRollout[])[]): number | undefined {
+  const shares = groups.flatMap((group) => {
+    const valid = group.filter(({ outcome }) => outcome.kind === 'ok');
+    return (valid[0]?.writes_T ?? []).map((_, t) => {
+      const hashes = new Set(valid.map(({ writes_T }) => writes_T[t]?.hashAfter));
+      return hashes.size / valid.length;
+    });
+  });
+  return mean(shares);
+}
+
 function mean(values: readonly number[]): number | undefined {
   if (values.length === 0) return undefined;
   return values.reduce((sum, value) => sum + value, 0) / values.length;

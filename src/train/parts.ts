@@ -1,5 +1,6 @@
 /** What the loops are given: the world outside them, each behind its contract, and the events they emit. */
 import type { WindowArtifact } from '../core/exam.ts';
+import type { Fault } from '../core/outcome.ts';
 import type { PolicyEngine, Teacher } from '../engine/contract.ts';
 import type { Examiners } from '../exam/sit.ts';
 import type { Gateway, Writer } from '../gateway/contract.ts';
@@ -51,6 +52,15 @@ export type TrainEvent =
       readonly configuration: string;
       readonly windowId: string;
       readonly faults: number;
+    }
+  | {
+      /** A platform fault whose chunk is tried again. */
+      readonly type: 'write-retried';
+      readonly step: number;
+      readonly configuration: string;
+      readonly windowId: string;
+      readonly index: number;
+      readonly fault: Fault;
     }
   | { readonly type: 'alarm'; readonly step: number; readonly message: string }
   | { readonly type: 'step-committed'; readonly record: StepRecord }

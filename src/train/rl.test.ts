@@ -8,7 +8,7 @@ import { createGateway } from '../gateway/gateway.ts';
 import { readSteps } from '../store/read.ts';
 import { createMemoryHarness, type Moment } from '../testing/memory-harness.ts';
 import { createScratch } from '../testing/scratch.ts';
-import type { ToyPolicy } from '../testing/toy-policy.ts';
+import { createToyPolicy, type ToyPolicy } from '../testing/toy-policy.ts';
 import { toyEmbedder } from '../testing/toy-tokens.ts';
 import { createToyWorld } from '../testing/toy-world.ts';
 import type { TrainEnd, TrainEvent } from './parts.ts';
@@ -207,6 +207,20 @@ describe('faults', { timeout: 30_000 }, () => {
     const records = await readSteps(join(root, 'run'));
     expect(records.map(({ policyVersion }) => policyVersion)).toEqual([0, 0]);
   });
+});
+
+test('BR-53: columns without variance train nothing, and too many of them raise an alarm', async () => {
+  await createToyPolicy(join(root, 'start'), [1 - 1e-9, 1e-9, 1e-9, 1e-9]);
+  const alarms: TrainEvent[] = [];
+  const onEvent = (event: TrainEvent): void => {
+    if (event.type === 'alarm') alarms.push(event);
+  };
+  await train({ steps: 1, onEvent });
+  const [record] = await readSteps(join(root, 'run'));
+  expect(record?.outcome.kind).toBe('skipped-empty');
+  expect(record?.metrics).toMatchObject({ silentShare: 1, trainedTokens: 0, distinctBanks: 1 / 3 });
+  expect(record?.policyVersion).toBe(0);
+  expect(alarms).toHaveLength(1);
 });
 
 function failing(when: (moment: Moment) => boolean) {

@@ -9,7 +9,7 @@ import { scoreGroup } from '../reward/score-rollout.ts';
 import type { Run } from '../store/run.ts';
 import { admitStep, assertAllPresent } from './admit.ts';
 import { commitStep, reportMetrics } from './commit.ts';
-import { scoreMetrics } from './metrics.ts';
+import { distinctBanks, scoreMetrics } from './metrics.ts';
 import type { RlOptions } from './options.ts';
 import type { RlParts, TrainEnd } from './parts.ts';
 import { chooseBest } from './promote.ts';
@@ -41,7 +41,11 @@ export async function trainRl(run: Run, parts: RlParts, options: RlOptions): Pro
     const credited = scored.map((group) => creditGroup(group, options.credit));
     const rollouts = credited.flat();
     const gauges = creditGauges(credited);
-    const metrics = { ...scoreMetrics(rollouts), ...gaugeMetrics(gauges) };
+    const metrics = {
+      ...scoreMetrics(rollouts),
+      ...gaugeMetrics(gauges),
+      distinctBanks: distinctBanks(credited),
+    };
 
     // 4. Admit: a platform that failed too often must not teach.
     const admission = admitStep(rollouts, options.faults);

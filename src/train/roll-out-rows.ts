@@ -6,6 +6,7 @@ import { mapAll } from '../lib/pool.ts';
 import { rollOutGroup } from '../rollout/group.ts';
 import type { FinishedRollout } from '../rollout/rollout.ts';
 import type { Parent } from '../rollout/session.ts';
+import type { TrainEvent } from './parts.ts';
 import type { PlannedRow } from './schedule.ts';
 import { harnessOf, stepWorkDirectory, type Trainer } from './trainer.ts';
 
@@ -33,6 +34,7 @@ export async function rollOutRows<T>(
   return await mapAll(rows, async (row, r) => {
     const { configuration, sequence, artifact, attempt } = row;
     const windowId = artifact.window.id;
+    const retries: TrainEvent[] = [];
     const finished_G = await rollOutGroup(
       {
         gateway: parts.gateway,
@@ -40,6 +42,9 @@ export async function rollOutRows<T>(
         writer,
         countTokens: parts.countTokens,
         pool,
+        onRetry: (fault, { index }) => {
+          retries.push({ type: 'write-retried', step, configuration, windowId, index, fault });
+        },
         ...(parts.signal !== undefined && { signal: parts.signal }),
       },
       {
@@ -52,6 +57,7 @@ export async function rollOutRows<T>(
       },
       (bank) => onFinal(row, bank),
     );
+    for (const event of retries) await trainer.emit(event);
     const faults = finished_G.filter(({ rollout }) => rollout.outcome.kind === 'fault').length;
     await trainer.emit({ type: 'row-finished', step, configuration, windowId, faults });
     return { row, finished_G };

@@ -44,7 +44,7 @@ export function toyRlOptions(seed: string, steps: number, groupSize = 8): RlOpti
     credit: { groupSize },
     // The toy bank is a few tokens a message: growth is not what these tests are about.
     reward: { arm: 'no-penalty' },
-  } as Parameters<typeof parseRlOptions>[0]);
+  });
 }
 
 export function toyOpdOptions(seed: string, steps: number): OpdOptions {
