@@ -20,6 +20,8 @@ import { Trainer } from './trainer.ts';
 export interface LocalEngineOptions extends RuntimeOptions {
   /** Replaces the native runtime, e.g. by the TypeScript executor in tests. */
   readonly executor?: Executor;
+  /** Tokens (batch · length) of one training micro-batch: bounds the memory of a step. */
+  readonly microBatchTokens?: number;
 }
 
 /**
@@ -43,7 +45,8 @@ class LocalEngine implements PolicyEngine {
   constructor(policy: LocalPolicy, options: LocalEngineOptions) {
     const runtime = runtimeOf(options);
     this.#policy = policy;
-    this.#trainer = new Trainer(policy.model, runtime);
+    const { microBatchTokens } = options;
+    this.#trainer = new Trainer(policy.model, { executor: runtime, microBatchTokens });
     this.#sampler = new Sampler(policy.model.config, runtime);
     this.#scorer = new Scorer(policy.model.config, runtime);
     this.#version = versionOf(policy);

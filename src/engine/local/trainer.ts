@@ -16,20 +16,31 @@ import {
 } from './parameters.ts';
 import { StepMetrics } from './step-metrics.ts';
 
-/** Tokens (batch · length) of one micro-batch: enough to keep the kernels busy, little enough to stay in memory. */
+/** Enough to keep the kernels busy, little enough to stay in memory. */
 const MICRO_BATCH_TOKENS = 4096;
+
+export interface TrainerOptions {
+  readonly executor: () => Promise<Executor>;
+  /** Tokens (batch · length) of one micro-batch; the result does not depend on it. */
+  readonly microBatchTokens?: number | undefined;
+}
 
 export class Trainer implements AsyncDisposable {
   readonly #config: LlamaConfig;
   readonly #parameters: Parameters;
   readonly #executor: () => Promise<Executor>;
+  readonly #microBatchTokens: number;
   readonly #programs = new Map<string, Promise<Program>>();
   #state: OptimiserState;
 
-  constructor(model: LocalModel, executor: () => Promise<Executor>) {
+  constructor(
+    model: LocalModel,
+    { executor, microBatchTokens = MICRO_BATCH_TOKENS }: TrainerOptions,
+  ) {
     this.#config = model.config;
     this.#parameters = model.parameters;
     this.#executor = executor;
+    this.#microBatchTokens = microBatchTokens;
     this.#state = model.optimiserState ?? initialOptimiserState(model.parameters.flat.length);
   }
 
@@ -43,7 +54,7 @@ export class Trainer implements AsyncDisposable {
     optimiser: OptimiserOptions,
   ): Promise<StepReport> {
     const { contextLength, vocabularySize } = this.#config;
-    const limits = { maxTokens: MICRO_BATCH_TOKENS, contextLength, vocabularySize };
+    const limits = { maxTokens: this.#microBatchTokens, contextLength, vocabularySize };
     const batches = lossBatches(samples, loss, limits);
     const metrics = new StepMetrics(loss);
     const gradient = new Float32Array(this.#parameters.flat.length);

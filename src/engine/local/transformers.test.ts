@@ -76,7 +76,7 @@ describe.each(CASES)('%s', (name) => {
       const { model, reference, sequences, weights, loss } = await loadCase(name);
       const executor = EXECUTORS[executorName];
       if (executor === undefined) throw new Error('no executor');
-      await using trainer = new Trainer(model, executor);
+      await using trainer = new Trainer(model, { executor });
       const samples = sequences.map((tokenIds, i): CrossEntropySample => {
         return { kind: 'cross-entropy', tokenIds, from: 1, weights_N: weights[i] ?? [] };
       });
