@@ -3,7 +3,7 @@ import { mkdir, rm } from 'node:fs/promises';
 import type { Listing } from '../core/bank.ts';
 import type { ChatMessage } from '../core/chat.ts';
 import type { Window } from '../core/conversation.ts';
-import { type Fault, FaultError } from '../core/outcome.ts';
+import { boundary, type Fault, FaultError } from '../core/outcome.ts';
 import type { Stage } from '../core/stage.ts';
 import type { Call, ChunkWrite } from '../core/trace.ts';
 import type { Gateway, Slot, Writer } from '../gateway/contract.ts';
@@ -60,30 +60,44 @@ export async function openSession(
   const slot = parts.gateway.openSlot({ writer, stages: parts.harness.stages, seed: task.seed });
   try {
     const bank = await openBank(parts.harness, slot, task);
-    const parentHash = await bank.contentHash();
-    assertCarriedOver(task, parentHash);
-    const listing = await bank.list();
-    assertNothingLeftOver(task, listing);
-    const { harness, countTokens } = parts;
-    return {
-      harness,
-      slot,
-      bank,
-      countTokens,
-      parentHash,
-      listing,
-      async [Symbol.asyncDispose]() {
-        try {
-          await bank[Symbol.asyncDispose]();
-        } finally {
-          await slot[Symbol.asyncDispose]();
-        }
-      },
-    };
+    try {
+      return await inspect({ parts, task, slot, bank });
+    } catch (cause) {
+      await faultOf(() => bank[Symbol.asyncDispose]());
+      throw cause;
+    }
   } catch (cause) {
     await slot[Symbol.asyncDispose]();
     throw cause;
   }
+}
+
+interface Opened {
+  readonly parts: RolloutParts;
+  readonly task: RolloutTask;
+  readonly slot: Slot;
+  readonly bank: Bank;
+}
+
+async function inspect({ parts, task, slot, bank }: Opened): Promise<Session> {
+  const { harness, countTokens } = parts;
+  const parentHash = await bank.contentHash();
+  assertCarriedOver(task, parentHash);
+  const listing = await bank.list();
+  assertNothingLeftOver(task, listing);
+  return {
+    harness,
+    slot,
+    bank,
+    countTokens,
+    parentHash,
+    listing,
+    async [Symbol.asyncDispose]() {
+      // An orderly end has closed the bank and heard of any failure; after a fault, a second one says nothing new.
+      await faultOf(() => bank[Symbol.asyncDispose]());
+      await slot[Symbol.asyncDispose]();
+    },
+  };
 }
 
 /**
@@ -116,7 +130,7 @@ async function replay(
     session.slot.setPurpose('write');
     // A framework may refuse a malformed answer, now as then: the content decides whether the replay is faithful.
     await faultOf(() => session.bank.write(chunk));
-    session.slot.take();
+    await boundary('harness', () => session.slot.take());
     if ((await session.bank.contentHash()) !== recorded.hashAfter) {
       throw new FaultError('store', `chunk ${chunk.id} cannot be restored: its replay differs`);
     }

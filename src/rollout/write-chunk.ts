@@ -66,7 +66,7 @@ function sortKey(op: MemoryOp): string {
 }
 
 /** The rejection is evidence, not yet a verdict: the record decides whose fault it was. */
-export async function faultOf(run: () => Promise<void>): Promise<FaultError | undefined> {
+export async function faultOf(run: () => PromiseLike<void>): Promise<FaultError | undefined> {
   try {
     await run();
     return undefined;

@@ -157,6 +157,7 @@ export async function resumeRun(directory: string, expected: Manifest): Promise<
     assertSameManifest(manifest, manifestSchema.parse(expected), directory);
     await makeFolders(layout);
     await discardTornTail(layout.steps);
+    if (await exists(layout.events)) await discardTornTail(layout.events);
     const records = await rollBack(layout, await readSteps(directory));
     const last = records.at(-1);
     if (last !== undefined) await verifyStep(layout, last);

@@ -84,6 +84,7 @@ class MemoryBank implements Bank {
   readonly #options: OpenOptions;
   readonly #shared: Shared;
   #memories: Memory[];
+  #dead = false;
 
   constructor(options: OpenOptions, shared: Shared, memories: Memory[]) {
     this.#options = options;
@@ -94,7 +95,10 @@ class MemoryBank implements Bank {
   write(chunk: Chunk): Promise<void> {
     return boundary('harness', async () => {
       const trouble = this.#trouble('write', chunk.id);
-      if (trouble === 'crash') throw new FaultError('harness', 'the framework died');
+      if (trouble === 'crash') {
+        this.#dead = true;
+        throw new FaultError('harness', 'the framework died');
+      }
       if (trouble === 'no-call') return;
       const operations = await this.#askWriter(chunk, trouble);
       if (trouble === 'lose-write') return;
@@ -128,6 +132,7 @@ class MemoryBank implements Bank {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#dead) throw new FaultError('harness', 'the framework is dead already');
     await this.close();
   }
 
