@@ -10,6 +10,8 @@ export interface ConfigSource {
   readonly set?: readonly string[] | undefined;
   /** Top-level values that `--set` finds where the file has none. */
   readonly defaults?: Readonly<Record<string, unknown>>;
+  /** The command that prints every key. */
+  readonly help: string;
 }
 
 type Tree = { [key: string]: unknown };
@@ -20,15 +22,29 @@ export function loadConfig<S extends z.ZodType>(schema: S, source: ConfigSource)
     ...(source.file === undefined ? {} : readTree(source.file)),
   };
   for (const assignment of source.set ?? []) assign(tree, assignment);
-  const parsed = schema.safeParse(tree);
-  if (parsed.success) return parsed.data;
   const where = source.file ?? 'the options';
-  const issues = parsed.error.issues.map(
-    (issue) => `${issue.path.join('.') || '(top level)'}: ${issue.message}`,
-  );
-  throw new BadInputError(
-    `${where}: ${issues.join('; ')}. Every key and its default: memwriter config --help`,
-  );
+  return parseInput(schema, tree, { where, advice: `Every key and its default: ${source.help}` });
+}
+
+/** What a person gave, checked; a mistake is one sentence with `where` and the key. */
+export function parseInput<S extends z.ZodType>(
+  schema: S,
+  value: unknown,
+  { where, advice }: { readonly where: string; readonly advice?: string },
+): z.output<S> {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const problem = `${where}: ${describeIssues(parsed.error)}`;
+  throw new BadInputError(advice === undefined ? problem : `${problem}. ${advice}`);
+}
+
+export function describeIssues(error: z.ZodError): string {
+  return error.issues
+    .map(({ path, message }) => {
+      const key = z.core.toDotPath(path);
+      return key === '' ? message : `${key}: ${message}`;
+    })
+    .join('; ');
 }
 
 function readTree(file: string): Tree {
@@ -36,7 +52,7 @@ function readTree(file: string): Tree {
   try {
     text = readFileSync(file, 'utf8');
   } catch (cause) {
-    throw new BadInputError(`cannot read the configuration ${file}: ${String(cause)}`, { cause });
+    throw new BadInputError(`cannot read the configuration ${file}: ${reason(cause)}`, { cause });
   }
   try {
     return z.record(z.string(), z.unknown()).parse(JSON.parse(text));
@@ -71,4 +87,11 @@ function parseValue(text: string): unknown {
     if (cause instanceof SyntaxError) return text;
     throw cause;
   }
+}
+
+function reason(cause: unknown): string {
+  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
+  if (code === 'ENOENT') return 'there is no such file';
+  if (code === 'EISDIR') return 'it is a directory';
+  return cause instanceof Error ? cause.message : String(cause);
 }

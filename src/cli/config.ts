@@ -1,7 +1,8 @@
 /** The configuration of every command, with its defaults; `memwriter config` prints it as a JSON schema. */
 import { z } from 'zod';
-import { rewardOptionsSchema } from '../reward/options.ts';
-import { opdOptionsSchema, rlOptionsSchema } from '../train/options.ts';
+import { creditPresets } from '../credit/options.ts';
+import { rewardOptionsSchema, rewardPresets } from '../reward/options.ts';
+import { opdOptionsSchema, presetSchema, rlOptionsSchema } from '../train/options.ts';
 
 /** An OpenAI-compatible endpoint. The key itself never stands in a file: the environment holds it. */
 export const endpointConfigSchema = z.strictObject({
@@ -13,20 +14,24 @@ export const endpointConfigSchema = z.strictObject({
 });
 export type EndpointConfig = z.infer<typeof endpointConfigSchema>;
 
-export const dataConfigSchema = z.discriminatedUnion('kind', [
-  z.strictObject({
-    kind: z.literal('world'),
-    preset: z.enum(['easy', 'demo', 'hard']).default('demo'),
-    /** Fields of the world that differ from the preset. */
-    world: z.record(z.string(), z.unknown()).default({}),
-  }),
-  z.strictObject({
-    kind: z.literal('locomo'),
-    file: z.string().min(1),
-    /** Indices of conversations, from 0; all by default. */
-    conversations: z.array(z.int().nonnegative()).optional(),
-  }),
-]);
+export const dataConfigSchema = z.discriminatedUnion(
+  'kind',
+  [
+    z.strictObject({
+      kind: z.literal('world'),
+      preset: z.enum(['easy', 'demo', 'hard']).default('demo'),
+      /** Fields of the world that differ from the preset. */
+      world: z.record(z.string(), z.unknown()).default({}),
+    }),
+    z.strictObject({
+      kind: z.literal('locomo'),
+      file: z.string().min(1),
+      /** Indices of conversations, from 0; all by default. */
+      conversations: z.array(z.int().nonnegative()).optional(),
+    }),
+  ],
+  { error: 'kind must be world or locomo: a JSONL file of sessions holds no questions to score' },
+);
 export type DataConfig = z.infer<typeof dataConfigSchema>;
 
 const examinerSchema = z.discriminatedUnion('kind', [
@@ -92,5 +97,26 @@ export const opdConfigSchema = z.strictObject({
 });
 export type OpdConfig = z.infer<typeof opdConfigSchema>;
 
-export const rlConfigSchema = z.strictObject({ ...trainFields, train: rlOptionsSchema });
+export const rlConfigSchema = z.strictObject({
+  ...trainFields,
+  train: z.preprocess(withPreset, rlOptionsSchema),
+});
 export type RlConfig = z.infer<typeof rlConfigSchema>;
+
+const presetPartSchema = z.looseObject({
+  preset: presetSchema.default('recommended'),
+  reward: z.looseObject({}).default({}),
+  credit: z.looseObject({}).default({}),
+});
+
+/** A preset's reward and credit stand wherever the input says nothing; what is not an object is left to the schema. */
+function withPreset(input: unknown): unknown {
+  const part = presetPartSchema.safeParse(input);
+  if (!part.success) return input;
+  const { preset, reward, credit } = part.data;
+  return {
+    ...part.data,
+    reward: { ...rewardPresets[preset], ...reward },
+    credit: { ...creditPresets[preset], ...credit },
+  };
+}

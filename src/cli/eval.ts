@@ -9,14 +9,20 @@ import {
   samplingConfigSchema,
   stackConfigSchema,
 } from './config.ts';
-import { loadConfig } from './config-file.ts';
+import { loadConfig, parseInput } from './config-file.ts';
 import { compare, evaluateNamed } from './evaluation.ts';
 import { loadUserExams } from './exam-source.ts';
 import { BadInputError } from './exit-codes.ts';
 import { catchInterrupt } from './interrupt.ts';
-import { openStack } from './stack.ts';
+import { endpointOf, openStack } from './stack.ts';
 import { differencesTable, writersTable } from './tables.ts';
-import { type NamedWriter, openControl, openEndpointWriter, openLocalWriter } from './writers.ts';
+import {
+  assertPolicyDirectory,
+  type NamedWriter,
+  openControl,
+  openEndpointWriter,
+  openLocalWriter,
+} from './writers.ts';
 
 export const evalConfigSchema = z.strictObject({
   seed: z.string().min(1).default('1'),
@@ -30,6 +36,10 @@ export const evalConfigSchema = z.strictObject({
   controls: z.array(z.enum(['empty', 'verbatim'])).default(['empty', 'verbatim']),
 });
 type EvalConfig = z.infer<typeof evalConfigSchema>;
+
+export const EVAL_DEFAULTS = {
+  data: { kind: 'world', preset: 'demo', world: { split: 'eval', users: 24 } },
+} as const;
 
 interface EvalFlags {
   readonly config?: string;
@@ -122,16 +132,36 @@ function configOf(flags: EvalFlags): EvalConfig {
   const config = loadConfig(evalConfigSchema, {
     file: flags.config,
     set: flags.set,
-    defaults: { data: { kind: 'world', preset: 'demo', world: { split: 'eval', users: 24 } } },
+    defaults: EVAL_DEFAULTS,
+    help: 'memwriter config eval',
   });
-  const writers = {
-    ...config.writers,
-    ...Object.fromEntries((flags.writer ?? []).map(nameAndDirectory)),
+  const merged = {
+    ...config,
+    writers: { ...config.writers, ...writersFlag(flags) },
+    endpoints: { ...config.endpoints, ...endpointFlag(flags) },
+    data: dataFlag(flags) ?? config.data,
   };
-  const endpoints = { ...config.endpoints, ...endpointFlag(flags) };
-  const clash = Object.keys(writers).find((name) => name in endpoints);
-  if (clash !== undefined) throw new BadInputError(`two writers are called ${clash}`);
-  return { ...config, writers, endpoints, data: dataFlag(flags) ?? config.data };
+  checkWriters(merged);
+  return merged;
+}
+
+/** Before any work: a writer that is missing at the end would cost the whole evaluation. */
+function checkWriters({ writers, endpoints, controls }: EvalConfig): void {
+  const names = [...Object.keys(writers), ...Object.keys(endpoints), ...controls];
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice !== undefined) throw new BadInputError(`two writers are called ${twice}: rename one`);
+  if (names.length === 0) throw new BadInputError('there is no writer to evaluate: give --writer');
+  for (const directory of Object.values(writers)) assertPolicyDirectory(directory);
+  for (const endpoint of Object.values(endpoints)) endpointOf(endpoint);
+}
+
+function writersFlag({ writer }: EvalFlags): EvalConfig['writers'] {
+  const writers = new Map<string, string>();
+  for (const [name, directory] of (writer ?? []).map(nameAndDirectory)) {
+    if (writers.has(name)) throw new BadInputError(`two writers are called ${name}: rename one`);
+    writers.set(name, directory);
+  }
+  return Object.fromEntries(writers);
 }
 
 function nameAndDirectory(text: string): [string, string] {
@@ -149,19 +179,31 @@ function endpointFlag({
   if (writerModel === undefined) {
     throw new BadInputError('--writer-url needs --writer-model: the model name to ask for');
   }
-  const parsed = endpointConfigSchema.parse({
-    baseUrl: writerUrl,
-    model: writerModel,
-    ...(writerKeyEnv !== undefined && { apiKeyEnv: writerKeyEnv }),
-  });
+  const parsed = parseInput(
+    endpointConfigSchema,
+    {
+      baseUrl: writerUrl,
+      model: writerModel,
+      ...(writerKeyEnv !== undefined && { apiKeyEnv: writerKeyEnv }),
+    },
+    { where: '--writer-url' },
+  );
   return { [writerModel]: parsed };
 }
 
 function dataFlag({ locomo, conversation }: EvalFlags): DataConfig | undefined {
-  if (locomo === undefined) return undefined;
-  return dataConfigSchema.parse({
+  if (locomo === undefined) {
+    if (conversation === undefined) return undefined;
+    throw new BadInputError('--conversation chooses from a LoCoMo file: give --locomo too');
+  }
+  return {
     kind: 'locomo',
     file: locomo,
-    ...(conversation !== undefined && { conversations: conversation.map(Number) }),
-  });
+    ...(conversation !== undefined && { conversations: conversation.map(indexOf) }),
+  };
+}
+
+function indexOf(text: string): number {
+  if (/^\d+$/.test(text)) return Number(text);
+  throw new BadInputError(`--conversation takes whole numbers from 0, not ${JSON.stringify(text)}`);
 }

@@ -4,11 +4,13 @@ import { selectProbes } from '../artifact/select.ts';
 import type { UserExam } from '../bench/evaluate.ts';
 import type { UserStream } from '../core/annotation.ts';
 import { CHUNK_DEFAULTS } from '../data/chunks.ts';
+import { detectSource } from '../data/detect.ts';
 import { readLocomo } from '../data/locomo.ts';
 import { windowsOfStream } from '../data/windows.ts';
-import { worldOptionsSchema, worldPresets } from '../world/options.ts';
+import { type WorldOptions, worldOptionsSchema, worldPresets } from '../world/options.ts';
 import { createWorld } from '../world/world.ts';
 import type { DataConfig } from './config.ts';
+import { parseInput } from './config-file.ts';
 import { BadInputError } from './exit-codes.ts';
 
 export async function loadUserExams(
@@ -26,9 +28,9 @@ export async function loadUserExams(
 async function loadStreams(data: DataConfig): Promise<readonly UserStream[]> {
   switch (data.kind) {
     case 'world':
-      return createWorld(worldOptionsSchema.parse({ ...worldPresets[data.preset], ...data.world }));
+      return createWorld(worldOf(data));
     case 'locomo': {
-      const { streams } = await readLocomo(data.file);
+      const streams = await readStreams(data.file);
       return data.conversations === undefined
         ? streams
         : data.conversations.map((index) => pickConversation(streams, index, data.file));
@@ -36,6 +38,22 @@ async function loadStreams(data: DataConfig): Promise<readonly UserStream[]> {
     default:
       return data satisfies never;
   }
+}
+
+/** A preset with the fields that differ from it. */
+export function worldOf({ preset, world }: Extract<DataConfig, { kind: 'world' }>): WorldOptions {
+  return parseInput(
+    worldOptionsSchema,
+    { ...worldPresets[preset], ...world },
+    { where: `data.world of preset ${preset}` },
+  );
+}
+
+async function readStreams(file: string): Promise<readonly UserStream[]> {
+  if ((await detectSource(file)) === 'locomo') return (await readLocomo(file)).streams;
+  throw new BadInputError(
+    `${file} is not a LoCoMo file. Sessions as JSONL hold no questions, so nothing in them can be scored: "memwriter data inspect" shows what a file holds`,
+  );
 }
 
 function pickConversation(streams: readonly UserStream[], index: number, file: string): UserStream {

@@ -1,11 +1,16 @@
 #!/usr/bin/env node
 /** The command line: parses, runs one command, and turns what went wrong into one sentence and an exit code. */
 import { Command, CommanderError } from 'commander';
+import { registerData } from './data.ts';
 import { registerDemo } from './demo.ts';
 import { describeFailure } from './describe-failure.ts';
+import { registerDoctor } from './doctor.ts';
 import { registerEval } from './eval.ts';
 import { EXIT } from './exit-codes.ts';
+import { registerGateway } from './gateway.ts';
 import { PACKAGE_VERSION } from './package-files.ts';
+import { registerRuns } from './runs.ts';
+import { registerConfig } from './show-config.ts';
 import { registerTrain } from './train.ts';
 
 const program = new Command('memwriter')
@@ -18,6 +23,11 @@ const program = new Command('memwriter')
 registerDemo(program);
 registerTrain(program);
 registerEval(program);
+registerRuns(program);
+registerData(program);
+registerGateway(program);
+registerConfig(program);
+registerDoctor(program);
 
 try {
   await program.parseAsync();

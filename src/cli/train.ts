@@ -1,7 +1,6 @@
 /** `memwriter train opd|rl`: one run in one directory; the same command resumes it. */
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import { parseRlOptions } from '../train/options.ts';
 import type { TrainEnd } from '../train/parts.ts';
 import { opdConfigSchema, rlConfigSchema } from './config.ts';
 import { loadConfig } from './config-file.ts';
@@ -18,7 +17,8 @@ interface TrainFlags {
 }
 
 const WORLD = { kind: 'world', preset: 'demo', world: { split: 'train', users: 64 } };
-const DEFAULTS = {
+/** What differs from the schema's own defaults: sizes that suit the shipped policies. */
+export const TRAIN_DEFAULTS = {
   opd: {
     data: WORLD,
     train: {
@@ -53,7 +53,7 @@ Examples:
   memwriter train opd --run runs/distil
   memwriter train opd --run runs/distil --set train.steps=40 --set policy=models/base --set teacher=models/teacher`,
     )
-    .action((flags: TrainFlags) => train1('opd', flags));
+    .action((flags: TrainFlags) => runTraining('opd', flags));
   withFlags(train.command('rl').description('stage 2: memory RL with chunk-level credit'))
     .addHelpText(
       'after',
@@ -63,7 +63,7 @@ Examples:
   memwriter train rl --run runs/rl --set train.credit.arm=window --set train.steps=20
   memwriter train rl --run runs/locomo --set 'data={"kind":"locomo","file":"locomo10.json","conversations":[0]}'`,
     )
-    .action((flags: TrainFlags) => train1('rl', flags));
+    .action((flags: TrainFlags) => runTraining('rl', flags));
 }
 
 function withFlags(command: Command): Command {
@@ -74,9 +74,14 @@ function withFlags(command: Command): Command {
     .option('--json', 'print one JSON object on standard output when the run ends');
 }
 
-async function train1(kind: 'opd' | 'rl', flags: TrainFlags): Promise<void> {
+async function runTraining(kind: 'opd' | 'rl', flags: TrainFlags): Promise<void> {
   const directory = flags.run ?? join('runs', kind);
-  const source = { file: flags.config, set: flags.set, defaults: DEFAULTS[kind] };
+  const source = {
+    file: flags.config,
+    set: flags.set,
+    defaults: TRAIN_DEFAULTS[kind],
+    help: `memwriter config ${kind}`,
+  };
   using interrupt = catchInterrupt(
     `the same command goes on: memwriter train ${kind} --run ${directory}`,
   );
@@ -95,8 +100,7 @@ async function startOpd(source: Source, common: Common): Promise<TrainEnd> {
 }
 
 async function startRl(source: Source, common: Common): Promise<TrainEnd> {
-  const parsed = loadConfig(rlConfigSchema, source);
-  const config = { ...parsed, train: parseRlOptions(parsed.train) };
+  const config = loadConfig(rlConfigSchema, source);
   await using stack = await openStack(config.stack, common.signal);
   return await runRl({ stack, config, ...common });
 }

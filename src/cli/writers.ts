@@ -20,11 +20,7 @@ export async function openLocalWriter(
   sampling: SamplingConfig,
   { threads }: Pick<StackConfig, 'threads'>,
 ): Promise<NamedWriter> {
-  if (!existsSync(join(directory, 'config.json'))) {
-    throw new BadInputError(
-      `${directory} is not a policy: it has no config.json. Give a Hugging Face directory with a Llama model`,
-    );
-  }
+  assertPolicyDirectory(directory);
   const template = await loadPromptTemplate(directory);
   const engine = createLocalEngine(await loadPolicy(directory), { threads, warn: warnOnce });
   return {
@@ -32,6 +28,13 @@ export async function openLocalWriter(
     writer: { kind: 'render', engine, template, ...sampling },
     [Symbol.asyncDispose]: () => engine[Symbol.asyncDispose](),
   };
+}
+
+export function assertPolicyDirectory(directory: string): void {
+  if (existsSync(join(directory, 'config.json'))) return;
+  throw new BadInputError(
+    `${directory} is not a policy: it has no config.json. Give a Hugging Face directory with a Llama model`,
+  );
 }
 
 export function openEndpointWriter(name: string, config: EndpointConfig): NamedWriter {

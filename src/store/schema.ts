@@ -27,7 +27,7 @@ export const manifestSchema = z.strictObject({
 export type Manifest = z.infer<typeof manifestSchema>;
 
 /** One row of a step's plan and what became of its parent chain. */
-export const rowRecordSchema = z.strictObject({
+const rowRecordSchema = z.strictObject({
   configuration: z.string(),
   sequence: z.string(),
   windowId: z.string(),
@@ -71,6 +71,10 @@ export const stepRecordSchema = z.strictObject({
   checkpoint: z.boolean(),
 });
 export type StepRecord = z.infer<typeof stepRecordSchema>;
+
+/** A line of `events.jsonl`: progress for people, with its time; what else it says depends on its type. */
+export const runEventSchema = z.looseObject({ type: z.string(), at: z.string() });
+export type RunEvent = z.infer<typeof runEventSchema>;
 
 /** A line of `rollouts.jsonl`: a rollout without its durations, which are in `times.jsonl`. */
 export const storedRolloutSchema = rolloutSchema.extend({
