@@ -50,7 +50,7 @@ export function countListing(listing: Listing, countTokens: (text: string) => nu
 }
 
 /** Frameworks name memories by random ids; records of equal runs must be equal, so an id is made of the content. */
-export function nameByContent(ops: readonly MemoryOp[]): MemoryOp[] {
+function nameByContent(ops: readonly MemoryOp[]): MemoryOp[] {
   const seen = new Map<string, number>();
   const named = ops.map((op): MemoryOp => {
     const name = sha256(op.kind === 'add' ? op.text : op.before).slice(0, 12);

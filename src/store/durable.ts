@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path';
 import { mapAll } from '../lib/pool.ts';
 
 /** Forces a file's or a directory's content to disk. */
-export async function syncPath(path: string): Promise<void> {
+async function syncPath(path: string): Promise<void> {
   const handle = await open(path, 'r');
   try {
     await handle.sync();
@@ -14,7 +14,7 @@ export async function syncPath(path: string): Promise<void> {
 }
 
 /** Every file and folder under a directory, deepest first, then the directory itself. */
-export async function syncTree(directory: string): Promise<void> {
+async function syncTree(directory: string): Promise<void> {
   const entries = await readdir(directory, { withFileTypes: true });
   await mapAll(entries, async (entry) => {
     const path = join(directory, entry.name);

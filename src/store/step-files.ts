@@ -67,10 +67,7 @@ export async function readStepFiles(directory: string): Promise<CreditedRollout[
 }
 
 /** Reads JSON lines of one schema; an error names file and line. */
-export async function readLines<S extends z.ZodType>(
-  path: string,
-  schema: S,
-): Promise<z.output<S>[]> {
+async function readLines<S extends z.ZodType>(path: string, schema: S): Promise<z.output<S>[]> {
   const lines = (await readFile(path, 'utf8')).split('\n').filter((line) => line !== '');
   return lines.map((line, index) => {
     try {

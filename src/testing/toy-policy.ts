@@ -34,15 +34,23 @@ export async function createToyPolicy(
   probabilities: readonly [fact: number, chat: number, other: number, junk: number],
 ): Promise<void> {
   const weights = probabilities.map((p) => Math.log(p / (1 - p)));
-  const zeros = weights.map(() => 0);
-  const state = { weights, first: zeros, second: zeros, updates: 0, policyVersion: 0 };
   await mkdir(directory, { recursive: true });
-  await writeFile(join(directory, 'policy.json'), JSON.stringify(state));
+  await writeFile(join(directory, 'policy.json'), JSON.stringify(freshState(weights)));
 }
 
-export async function openToyPolicy(directory: string): Promise<ToyPolicy> {
+/** `fresh` takes the weights alone. */
+export async function openToyPolicy(
+  directory: string,
+  start: 'fresh' | 'resumed' = 'resumed',
+): Promise<ToyPolicy> {
   const text = await readFile(join(directory, 'policy.json'), 'utf8');
-  return new ToyPolicy(stateSchema.parse(JSON.parse(text)));
+  const state = stateSchema.parse(JSON.parse(text));
+  return new ToyPolicy(start === 'fresh' ? freshState(state.weights) : state);
+}
+
+function freshState(weights: number[]): ToyState {
+  const zeros = weights.map(() => 0);
+  return { weights, first: zeros, second: zeros, updates: 0, policyVersion: 0 };
 }
 
 export class ToyPolicy implements PolicyEngine, Teacher {

@@ -6,13 +6,20 @@ import type { TopK } from '../core/policy.ts';
 import type { Teacher } from '../engine/contract.ts';
 import type { Gateway } from '../gateway/contract.ts';
 import { createGateway } from '../gateway/gateway.ts';
-import { readSteps } from '../store/read.ts';
+import { readRollouts, readSteps } from '../store/read.ts';
 import { createScratch } from '../testing/scratch.ts';
 import { openToyPolicy } from '../testing/toy-policy.ts';
 import { toyEmbedder } from '../testing/toy-tokens.ts';
 import { trainOpd } from './opd.ts';
 import type { OpdParts } from './parts.ts';
-import { openToyRun, toyOpdOptions, toyOpdParts } from './testing/toy-run.ts';
+import { trainRl } from './rl.ts';
+import {
+  openToyRun,
+  toyOpdOptions,
+  toyOpdParts,
+  toyRlOptions,
+  toyRlParts,
+} from './testing/toy-run.ts';
 
 let gateway: Gateway;
 let root = '';
@@ -62,6 +69,21 @@ test('the student approaches the teacher, and each chunk starts from a candidate
     const before = rows.find((r) => r.sequence === sequence && r.windowIndex === windowIndex - 1);
     expect(before?.outcome).toMatchObject({ kind: 'promoted', hash: parentHash });
   }
+}, 30_000);
+
+test('RL starts from the distilled weights alone: version and moments are its own', async () => {
+  const distilled = await distil(2);
+  if (distilled.kind !== 'finished') throw new Error('not distilled');
+  const options = toyRlOptions('s', 1, 2);
+  const startWeights = distilled.checkpoint;
+  const parts = { ...(await toyRlParts({ root, gateway })), startWeights };
+  await using run = await openToyRun(join(root, 'rl'), parts, options);
+  await trainRl(run, parts, options);
+  const [first] = await readRollouts(join(root, 'rl'), 0);
+  expect(first?.writes_T[0]?.calls[0]?.segment?.policyVersion).toBe(0);
+  const { weights } = await openToyPolicy(startWeights);
+  const { weights: reinforced } = await openToyPolicy(run.lastCheckpoint ?? '');
+  expect(Math.abs((reinforced[0] ?? Number.NaN) - (weights[0] ?? Number.NaN))).toBeLessThan(0.6);
 }, 30_000);
 
 test('another tokenizer is refused before anything runs', async () => {

@@ -4,9 +4,8 @@ import { creditOptionsSchema, creditPresets } from '../credit/options.ts';
 import { rewardOptionsSchema, rewardPresets } from '../reward/options.ts';
 
 export const presetSchema = z.enum(['recommended', 'article']);
-export type Preset = z.infer<typeof presetSchema>;
 
-export const optimiserOptionsSchema = z.strictObject({
+const optimiserOptionsSchema = z.strictObject({
   /** Constant. A small model needs more than the article's 1e-6. */
   learningRate: z.number().positive().default(1e-6),
   beta1: z.number().min(0).lt(1).default(0.9),
@@ -27,7 +26,7 @@ export const faultOptionsSchema = z.strictObject({
 });
 export type FaultOptions = z.infer<typeof faultOptionsSchema>;
 
-export const checkpointOptionsSchema = z.strictObject({
+const checkpointOptionsSchema = z.strictObject({
   /** Steps from one checkpoint to the next; a resume redoes what came after the last. */
   every: z.int().positive().default(1),
   /** Newest ones that stay. */

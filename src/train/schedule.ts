@@ -61,7 +61,7 @@ export class Schedule {
 }
 
 /** Where every chain stands after the committed steps. */
-export function foldSteps(records: readonly StepRecord[]): Map<string, LaneState> {
+function foldSteps(records: readonly StepRecord[]): Map<string, LaneState> {
   const states = new Map<string, LaneState>();
   for (const row of records.flatMap(({ rows }) => rows)) {
     const key = laneKey(row.configuration, userOf(row.sequence));

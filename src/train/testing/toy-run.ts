@@ -26,10 +26,10 @@ export interface ToyRun {
   readonly wrap?: (policy: ToyPolicy) => ToyPolicy;
 }
 
-export const START = [0.5, 0.5, 0.5, 0.2] as const;
-export const TEACHER = [0.98, 0.02, 0.1, 0.01] as const;
+const START = [0.5, 0.5, 0.5, 0.2] as const;
+const TEACHER = [0.98, 0.02, 0.1, 0.01] as const;
 
-export function toyArtifacts(seed: string): WindowArtifact[] {
+function toyArtifacts(seed: string): WindowArtifact[] {
   return createToyWorld({ seed, users: 2, windowsPerUser: 2, chunksPerWindow: 2 });
 }
 
@@ -66,8 +66,8 @@ export async function toyRlParts(toy: ToyRun): Promise<RlParts> {
     harnesses: new Map(harnesses.map((harness) => [harness.configuration, harness])),
     gateway: toy.gateway,
     startWeights,
-    openEngine: async ({ directory }) => {
-      const policy = await openToyPolicy(directory);
+    openEngine: async ({ directory, state }) => {
+      const policy = await openToyPolicy(directory, state);
       return toy.wrap === undefined ? policy : toy.wrap(policy);
     },
     createWriter: (engine) => ({
