@@ -44,7 +44,7 @@ const { values: flags } = parseArgs({
     out: { type: 'string' },
     seed: { type: 'string', default: '1' },
     threads: { type: 'string', default: '2' },
-    'trunk-tokens': { type: 'string', default: '6000000' },
+    'trunk-tokens': { type: 'string', default: '7000000' },
     'tuning-tokens': { type: 'string', default: '500000' },
     'eval-users': { type: 'string', default: '60' },
   },

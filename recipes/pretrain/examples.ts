@@ -12,7 +12,7 @@ import { withInventedWords } from './unseen-words.ts';
 /** About this many tokens a pool, so that a pool's number says how far training is. */
 export const POOL_TOKENS = 100_000;
 const USERS_PER_POOL = 10_000;
-const INVENTED_WORD_SHARE = 0.7;
+const INVENTED_WORD_SHARE = 0.85;
 const PRESETS = ['easy', 'demo', 'demo', 'hard'] as const;
 
 export interface ExampleOptions {

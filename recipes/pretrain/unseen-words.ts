@@ -1,4 +1,8 @@
-/** Replaces a user's closed-list words by invented ones, so that words too are copied and not remembered. */
+/**
+ * Replaces a user's closed-list words by invented ones, so that words too are copied and not remembered. A word's first
+ * token is found by meaning, so every token must have been seen to start a value: half of the inventions are spliced
+ * from words of the conversation.
+ */
 import type { Rng } from '../../src/lib/rng.ts';
 import type { WorldUser } from '../../src/world/truth.ts';
 
@@ -15,8 +19,11 @@ export function withInventedWords(user: WorldUser, share: number, rng: Rng): Wor
       ),
     ),
   );
+  const lexicon = lexiconOf(user);
   const invented = new Map(
-    [...words].filter(() => rng.chance(share)).map((word) => [word, inventLike(word, rng)]),
+    [...words]
+      .filter(() => rng.chance(share))
+      .map((word) => [word, inventLike(word, { lexicon, rng })]),
   );
   if (invented.size === 0) return user;
   const pattern = new RegExp(`(?<![\\w-])(?:${[...invented.keys()].join('|')})(?![\\w-])`, 'g');
@@ -25,18 +32,37 @@ export function withInventedWords(user: WorldUser, share: number, rng: Rng): Wor
   return mapStrings(user, replace);
 }
 
+/** Plain words of at least three letters that somebody says. */
+function lexiconOf(user: WorldUser): string[] {
+  const texts = user.sessions.flatMap(({ messages }) => messages.map(({ text }) => text));
+  return [...new Set(texts.join(' ').match(/(?<![\w/.-])[a-z]{3,}(?![\w/-])/g))];
+}
+
+interface Source {
+  readonly lexicon: readonly string[];
+  readonly rng: Rng;
+}
+
 /** As many words as the original, capitalised where it is. */
-function inventLike(original: string, rng: Rng): string {
+function inventLike(original: string, source: Source): string {
   return original
     .split(' ')
     .map((part) => {
-      const word = invent(rng);
+      const word = invent(source);
       return /^[A-Z]/.test(part) ? word.charAt(0).toUpperCase() + word.slice(1) : word;
     })
     .join(' ');
 }
 
-function invent(rng: Rng): string {
+function invent({ lexicon, rng }: Source): string {
+  const draw = rng.next();
+  if (draw < 0.4) return babble(rng);
+  if (draw < 0.55) return rng.pick(lexicon);
+  const head = rng.pick(lexicon).slice(0, rng.int(2, 6));
+  return rng.chance(0.8) ? head + rng.pick(lexicon).slice(-rng.int(2, 5)) : head;
+}
+
+function babble(rng: Rng): string {
   const syllable = (): string =>
     (rng.chance(0.9) ? rng.pick(CONSONANTS) : '') +
     rng.pick(VOWELS) +
