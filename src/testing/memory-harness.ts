@@ -85,6 +85,7 @@ class MemoryBank implements Bank {
   readonly #shared: Shared;
   #memories: Memory[];
   #dead = false;
+  #changed = false;
 
   constructor(options: OpenOptions, shared: Shared, memories: Memory[]) {
     this.#options = options;
@@ -104,7 +105,7 @@ class MemoryBank implements Bank {
       if (trouble === 'lose-write') return;
       if (trouble === 'wipe') this.#memories = [];
       else operations.map((operation) => this.#store(operation));
-      await this.#save();
+      this.#changed = true;
     });
   }
 
@@ -127,8 +128,11 @@ class MemoryBank implements Bank {
     return Promise.resolve(hashMultiset(this.#memories.map(({ text }) => text)));
   }
 
+  /** Saves what changed; closing again does nothing. */
   async close(): Promise<void> {
-    await this.#save();
+    if (!this.#changed) return;
+    this.#changed = false;
+    await writeFile(bankFile(this.#options.dir), JSON.stringify(this.#memories));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -150,10 +154,6 @@ class MemoryBank implements Bank {
     const { text } = operation;
     if (this.#memories.some((memory) => memory.text === text)) return;
     this.#memories.push({ id: randomUUID(), text, store: 'memory' });
-  }
-
-  async #save(): Promise<void> {
-    await writeFile(bankFile(this.#options.dir), JSON.stringify(this.#memories));
   }
 
   #firstModel(): Endpoint {

@@ -92,7 +92,7 @@ describe('learning', { timeout: 30_000 }, () => {
     change: Attempt = {},
   ): Promise<[first: number, last: number]> => {
     const artifacts = createToyWorld({ seed, users: 2, windowsPerUser: 1, chunksPerWindow: 1 });
-    await train({ seed, steps: 5, directory: seed, groupSize: 8, artifacts, ...change });
+    await train({ seed, steps: 4, directory: seed, groupSize: 8, artifacts, ...change });
     const scores = await meanScores(seed);
     return [scores[0] ?? Number.NaN, scores.at(-1) ?? Number.NaN];
   };
