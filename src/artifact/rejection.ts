@@ -1,7 +1,7 @@
 /** Why an item is in no exam: every rejection is a record with its layer and reason (definitions §3). */
 import { z } from 'zod';
 
-export const rejectionLayerSchema = z.enum([
+const rejectionLayerSchema = z.enum([
   /** Before validation: its evidence cannot be mapped to a chunk that could be scored. */
   'placement',
   'schema',
@@ -11,7 +11,6 @@ export const rejectionLayerSchema = z.enum([
   'empty-bank',
   'verbatim',
 ]);
-export type RejectionLayer = z.infer<typeof rejectionLayerSchema>;
 
 export const rejectionSchema = z.object({
   itemId: z.string().min(1),

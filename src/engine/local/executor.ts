@@ -30,9 +30,3 @@ export function floats(tensors: Tensors, name: string): FloatArray {
   if (data instanceof Float32Array || data instanceof Float64Array) return data;
   throw new Error(`no float tensor ${name}`);
 }
-
-export function int32s(tensors: Tensors, name: string): Int32Array {
-  const data = tensors[name]?.data;
-  if (data instanceof Int32Array) return data;
-  throw new Error(`no int32 tensor ${name}`);
-}

@@ -116,10 +116,6 @@ export function viewOf({ views, flat }: Parameters, name: string): Float32Array 
   return flat.subarray(view.offset, view.offset + view.length);
 }
 
-export function cloneParameters({ views, flat }: Parameters): Parameters {
-  return { views, flat: flat.slice() };
-}
-
 /** Box-Muller. */
 function normal(rng: Rng): number {
   return Math.sqrt(-2 * Math.log(1 - rng.next())) * Math.cos(2 * Math.PI * rng.next());
