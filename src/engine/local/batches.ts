@@ -1,5 +1,5 @@
 /** Packs segments of different lengths into right-padded batches of bounded size. */
-import type { LlamaBatch } from './llama.ts';
+import { LENGTH_MULTIPLE, type LlamaBatch } from './llama.ts';
 
 /** A segment and the range [from, length) of its tokens whose predictions matter. */
 export interface Segment {
@@ -18,8 +18,6 @@ export interface BatchLimits {
   readonly vocabularySize: number;
 }
 
-const LENGTH_MULTIPLE = 32;
-
 /** Longest first, so that neighbours are alike; the order of equals is kept, so the split is the same every time. */
 export function packSegments<S extends Segment>(
   segments: readonly S[],
@@ -29,7 +27,7 @@ export function packSegments<S extends Segment>(
   const ordered = [...segments].sort((a, b) => b.tokenIds.length - a.tokenIds.length);
   const batches: SegmentBatch<S>[] = [];
   while (ordered.length > 0) {
-    const length = paddedLength(ordered[0], limits.contextLength);
+    const length = paddedLength(ordered[0]);
     const count = Math.max(1, Math.floor(limits.maxTokens / length));
     batches.push(pad(ordered.splice(0, count), length));
   }
@@ -48,9 +46,9 @@ function check({ tokenIds, from }: Segment, limits: BatchLimits): void {
 }
 
 /** The last token is predicted but never read. */
-function paddedLength(longest: Segment | undefined, contextLength: number): number {
+function paddedLength(longest: Segment | undefined): number {
   const read = longest === undefined ? 1 : Math.max(1, longest.tokenIds.length - 1);
-  return Math.min(contextLength, Math.ceil(read / LENGTH_MULTIPLE) * LENGTH_MULTIPLE);
+  return Math.ceil(read / LENGTH_MULTIPLE) * LENGTH_MULTIPLE;
 }
 
 function pad<S extends Segment>(segments: readonly S[], length: number): SegmentBatch<S> {

@@ -4,7 +4,7 @@ import type { LlamaConfig } from './config.ts';
 import type { Graph, Shape, Value } from './graph.ts';
 import { feedForward } from './inference.ts';
 import { cacheNames } from './key-value-cache.ts';
-import { rotaryTables } from './llama.ts';
+import { rotaryLength, rotaryTables } from './llama.ts';
 import { fusedProduct, linear } from './ops.ts';
 import { rmsNorm } from './ops-transformer.ts';
 import {
@@ -44,7 +44,7 @@ export function buildDecodeGraph(config: LlamaConfig): Graph {
     return value;
   };
   const { cos, sin } = rotaryTables(config);
-  const tableShape: Shape = [config.contextLength, config.headDim / 2];
+  const tableShape: Shape = [rotaryLength(config), config.headDim / 2];
   const tokens = graph.input('tokens', [BATCH], 'i32');
   const build: Build = {
     tape,

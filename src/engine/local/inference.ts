@@ -4,7 +4,7 @@ import type { LlamaConfig } from './config.ts';
 import type { Tensors } from './executor.ts';
 import type { Graph, Shape, Value } from './graph.ts';
 import { cacheNames } from './key-value-cache.ts';
-import { rotaryTables } from './llama.ts';
+import { rotaryLength, rotaryTables } from './llama.ts';
 import { linear } from './ops.ts';
 import { rmsNorm } from './ops-transformer.ts';
 import {
@@ -78,7 +78,7 @@ export function buildInferenceGraph(config: LlamaConfig, head: InferenceHead): G
     return value;
   };
   const tables = rotaryTables(config);
-  const tableShape: Shape = [config.contextLength, config.headDim / 2];
+  const tableShape: Shape = [rotaryLength(config), config.headDim / 2];
   const tokens = graph.input('tokens', [TOKENS], 'i32');
   const build: Build = {
     tape,

@@ -144,7 +144,7 @@ function split(call: KernelCall): Tensor[] {
   const inner = product(dims.slice(axis + 1));
   const whole = at(dims, axis) * inner;
   let offset = 0;
-  return Array.from(integerInput(call, 1), (size) => {
+  return splitSizes(call, at(dims, axis)).map((size) => {
     const width = size * inner;
     const out = call.allocate(outer * width);
     for (let i = 0; i < outer; i++) {
@@ -154,6 +154,14 @@ function split(call: KernelCall): Tensor[] {
     offset += width;
     return { dims: dims.map((dim, index) => (index === axis ? size : dim)), data: out };
   });
+}
+
+/** Given, or equal parts. */
+function splitSizes(call: KernelCall, whole: number): number[] {
+  if (call.inputs[1] !== undefined) return Array.from(integerInput(call, 1));
+  const parts = attribute(call, 'num_outputs');
+  if (whole % parts !== 0) throw new Error(`${whole} does not split into ${parts} equal parts`);
+  return Array<number>(parts).fill(whole / parts);
 }
 
 function reduce(call: KernelCall, mean: boolean): Tensor {

@@ -3,7 +3,15 @@ import type { Tape } from './autodiff.ts';
 import type { LlamaConfig } from './config.ts';
 import type { Tensor, Tensors } from './executor.ts';
 import type { Shape, Value } from './graph.ts';
-import { linear, multiply, reshape, selectRows, transpose } from './ops.ts';
+import {
+  concatenate,
+  linear,
+  multiply,
+  reshape,
+  selectRows,
+  splitEqually,
+  transpose,
+} from './ops.ts';
 import { attention, type Rotation, rmsNorm, rotate, swiglu } from './ops-transformer.ts';
 import { EMBEDDING, FINAL_NORM, HEAD, layerNames, parameterShapes } from './parameters.ts';
 
@@ -12,6 +20,14 @@ const TOKENS = 'tokens';
 const BATCH = 'batch';
 const LENGTH = 'length';
 const ROWS = 'rows';
+
+/**
+ * Queries are handled in this many blocks of consecutive positions, each against the keys up to its own end:
+ * 5/8 of the scores, and pieces that stay in the cache of the processor.
+ */
+const BLOCKS = 4;
+/** Padded lengths are multiples of this. */
+export const LENGTH_MULTIPLE = 32;
 
 /** Added to masked scores: its exponential is exactly 0 beside any real score. */
 const MASKED = -1e9;
@@ -28,7 +44,8 @@ interface Build {
   readonly tape: Tape;
   readonly config: LlamaConfig;
   readonly rotation: Rotation;
-  readonly mask: Value;
+  /** One for each block of queries: [group · block, keys up to the block's end]. */
+  readonly masks: readonly Value[];
   readonly shapes: Record<'query' | 'key' | 'value' | 'heads', Value>;
   weight(name: string): Value;
 }
@@ -52,7 +69,7 @@ export function buildLlama(tape: Tape, config: LlamaConfig): LlamaForward {
     config,
     weight,
     rotation: rotationTables(tape, config),
-    mask: graph.input('mask', [groupedLength(group), LENGTH]),
+    masks: blockEnds().map((end, index) => graph.input(maskName(index), [blockRows(group), end])),
     shapes: {
       query: graph.input('shape.query', [3], 'i64'),
       key: graph.input('shape.key', [3], 'i64'),
@@ -95,9 +112,8 @@ type Projections = Readonly<Record<'query' | 'key' | 'value', Value>>;
 
 /** Grouped queries: the query heads of one key head lie below each other, so one product serves them all. */
 function selfAttention(build: Build, x: Value, weights: Projections): Value {
-  const { tape, config, rotation, shapes, mask } = build;
+  const { tape, config, rotation, shapes } = build;
   const { heads, keyValueHeads, headDim } = config;
-  const group = heads / keyValueHeads;
   const turned = (name: 'query' | 'key', count: number): Value => {
     const projected = reshape(tape, linear(tape, x, { weight: weights[name] }), {
       shape: [BATCH, LENGTH, count * headDim],
@@ -114,29 +130,65 @@ function selfAttention(build: Build, x: Value, weights: Projections): Value {
     shape: [BATCH, LENGTH, keyValueHeads, headDim],
     sizes: shapes.value,
   });
-  const query = turned('query', heads);
-  const stacked: Shape = [BATCH, keyValueHeads, groupedLength(group), headDim];
-  const output = attention(tape, {
-    query: group === 1 ? query : reshape(tape, query, { shape: stacked }),
+  const perHead = causalAttention(build, {
+    query: turned('query', heads),
     key: turned('key', keyValueHeads),
     value: transpose(tape, value, [0, 2, 1, 3]),
-    mask,
   });
-  const unstacked: Shape = [BATCH, heads, LENGTH, headDim];
-  const perHead = group === 1 ? output : reshape(tape, output, { shape: unstacked });
   return reshape(tape, transpose(tape, perHead, [0, 2, 1, 3]), {
     shape: [TOKENS, heads * headDim],
     back: shapes.heads,
   });
 }
 
-function groupedLength(group: number): string {
-  return group === 1 ? LENGTH : `${group}·${LENGTH}`;
+type Heads = Readonly<Record<'query' | 'key' | 'value', Value>>;
+
+/** [batch, heads, length, headDim] from queries of that shape and keys and values with fewer heads. */
+function causalAttention({ tape, config, masks }: Build, { query, key, value }: Heads): Value {
+  const { heads, keyValueHeads, headDim } = config;
+  const group = heads / keyValueHeads;
+  const cut = { axis: 2, parts: BLOCKS, size: BLOCK };
+  const [queries, keys, values] = [query, key, value].map((x) => splitEqually(tape, x, cut));
+  const ends = blockEnds();
+  const upTo = (parts: readonly Value[] | undefined, index: number): Value =>
+    concatenate(tape, parts?.slice(0, index + 1) ?? [], { axis: 2, size: ends[index] ?? LENGTH });
+  const outputs = masks.map((mask, index): Value => {
+    const block = queries?.[index];
+    if (block === undefined) throw new Error(`no block ${index}`);
+    const stacked: Shape = [BATCH, keyValueHeads, blockRows(group), headDim];
+    const output = attention(tape, {
+      query: group === 1 ? block : reshape(tape, block, { shape: stacked }),
+      key: upTo(keys, index),
+      value: upTo(values, index),
+      mask,
+    });
+    const unstacked: Shape = [BATCH, heads, BLOCK, headDim];
+    return group === 1 ? output : reshape(tape, output, { shape: unstacked });
+  });
+  return concatenate(tape, outputs, { axis: 2, size: LENGTH });
+}
+
+const BLOCK = `${LENGTH}/${BLOCKS}`;
+
+/** Names of the sizes 1/BLOCKS, 2/BLOCKS, … of the length. */
+function blockEnds(): string[] {
+  return Array.from({ length: BLOCKS }, (_, index) => {
+    if (index === BLOCKS - 1) return LENGTH;
+    return index === 0 ? BLOCK : `${index + 1}·${BLOCK}`;
+  });
+}
+
+function blockRows(group: number): string {
+  return group === 1 ? BLOCK : `${group}·${BLOCK}`;
+}
+
+function maskName(block: number): string {
+  return `mask ${block}`;
 }
 
 function rotationTables(tape: Tape, config: LlamaConfig): Rotation {
   const { cos, sin } = rotaryTables(config);
-  const shape: Shape = [config.contextLength, config.headDim / 2];
+  const shape: Shape = [rotaryLength(config), config.headDim / 2];
   return {
     cos: tape.graph.table(cos, shape),
     sin: tape.graph.table(sin, shape),
@@ -147,12 +199,18 @@ function rotationTables(tape: Tape, config: LlamaConfig): Rotation {
   };
 }
 
+/** Rows of the rotary tables: a padded batch may be longer than the context, though nothing in it is. */
+export function rotaryLength({ contextLength }: LlamaConfig): number {
+  return Math.ceil(contextLength / LENGTH_MULTIPLE) * LENGTH_MULTIPLE;
+}
+
 /** cos and sin of position · theta^(−2i/d), row by position. */
 export function rotaryTables(config: LlamaConfig): { cos: Float32Array; sin: Float32Array } {
   const half = config.headDim / 2;
-  const cos = new Float32Array(config.contextLength * half);
-  const sin = new Float32Array(config.contextLength * half);
-  for (let position = 0; position < config.contextLength; position++) {
+  const length = rotaryLength(config);
+  const cos = new Float32Array(length * half);
+  const sin = new Float32Array(length * half);
+  for (let position = 0; position < length; position++) {
     for (let i = 0; i < half; i++) {
       const angle = position * config.ropeTheta ** (-i / half);
       cos[position * half + i] = Math.cos(angle);
@@ -182,11 +240,17 @@ export function llamaFeeds(config: LlamaConfig, batch: LlamaBatch): Tensors {
     data: BigInt64Array.from(dims, BigInt),
   });
   const group = heads / keyValueHeads;
+  const masks = Object.fromEntries(
+    Array.from({ length: BLOCKS }, (_, block): [string, Tensor] => [
+      maskName(block),
+      blockMask({ block, group, length }),
+    ]),
+  );
   return {
     tokens: { dims: [tokens.length], data: tokens },
     rows: { dims: [rows.length], data: rows },
     inverse: { dims: [inverse.length], data: inverse },
-    mask: { dims: [group * length, length], data: causalMask(group, length) },
+    ...masks,
     'shape.query': shape(size, length, heads * headDim),
     'shape.key': shape(size, length, keyValueHeads * headDim),
     'shape.value': shape(size, length, keyValueHeads, headDim),
@@ -194,11 +258,19 @@ export function llamaFeeds(config: LlamaConfig, batch: LlamaBatch): Tensors {
   };
 }
 
-function causalMask(group: number, length: number): Float32Array {
-  const mask = new Float32Array(group * length * length);
-  for (let row = 0; row < group * length; row++) {
-    const position = row % length;
-    mask.fill(MASKED, row * length + position + 1, (row + 1) * length);
+interface BlockMask {
+  readonly block: number;
+  readonly group: number;
+  readonly length: number;
+}
+
+function blockMask({ block, group, length }: BlockMask): Tensor {
+  const rows = length / BLOCKS;
+  const columns = (block + 1) * rows;
+  const data = new Float32Array(group * rows * columns);
+  for (let row = 0; row < group * rows; row++) {
+    const position = block * rows + (row % rows);
+    data.fill(MASKED, row * columns + position + 1, (row + 1) * columns);
   }
-  return mask;
+  return { dims: [group * rows, columns], data };
 }

@@ -176,6 +176,53 @@ export function transpose(tape: Tape, x: Value, order: readonly number[]): Value
   return tape.recordUnary(node(x, order), [x], (gradient) => [node(gradient, inverse)]);
 }
 
+/** Equal parts along an axis; `size` names that of a part where it is only known at run time. */
+export function splitEqually(tape: Tape, x: Value, { axis, parts, size }: EqualParts): Value[] {
+  const shape = x.shape.map((dim, index) => (index === axis ? size : dim));
+  const outputs = tape.graph.multi(
+    { op: 'Split', inputs: [x], attributes: { axis, num_outputs: parts } },
+    Array.from({ length: parts }, () => ({ shape })),
+  );
+  tape.record({
+    outputs,
+    inputs: [x],
+    rule: ({ gradients }) => {
+      const all = gradients.filter((gradient) => gradient !== undefined);
+      if (all.length < parts) throw new Error('every part must take part in the loss');
+      return [joined(tape, all, { axis, size: dimAt(x, axis) })];
+    },
+  });
+  return outputs;
+}
+
+export interface EqualParts {
+  readonly axis: number;
+  readonly parts: number;
+  readonly size: Dim;
+}
+
+/** Equal parts put together along an axis; `size` is that of the whole. */
+export function concatenate(tape: Tape, parts: readonly Value[], { axis, size }: Whole): Value {
+  const [first] = parts;
+  if (first === undefined) throw new Error('nothing to concatenate');
+  return tape.recordUnary(joined(tape, parts, { axis, size }), parts, (gradient) =>
+    tape.graph.multi(
+      { op: 'Split', inputs: [gradient], attributes: { axis, num_outputs: parts.length } },
+      parts.map(({ shape }) => ({ shape })),
+    ),
+  );
+}
+
+export interface Whole {
+  readonly axis: number;
+  readonly size: Dim;
+}
+
+function joined(tape: Tape, parts: readonly Value[], { axis, size }: Whole): Value {
+  const shape = parts[0]?.shape.map((dim, index) => (index === axis ? size : dim)) ?? [];
+  return tape.graph.node({ op: 'Concat', inputs: parts, attributes: { axis } }, { shape });
+}
+
 /**
  * Rows of x[n,d] at `rows[r]`, which are distinct where a gradient arrives. The way back is a gather too
  * (`inverse[n]`: which row of the result, or r for none): exact and deterministic, which a scatter is not.

@@ -7,10 +7,10 @@ import { drawToken } from './draw.ts';
 import { type Executor, type FloatArray, floats, type Program } from './executor.ts';
 import { buildInferenceGraph, inferenceFeeds } from './inference.ts';
 import { KeyValueCache } from './key-value-cache.ts';
+import { LENGTH_MULTIPLE } from './llama.ts';
 import type { PublishedWeights } from './published.ts';
 
 const SLOTS = 64;
-const LENGTH_MULTIPLE = 32;
 const PREFILL_TOKENS = 4096;
 
 interface Call {
@@ -103,7 +103,7 @@ export class Sampler implements AsyncDisposable {
       const call = this.#waiting.shift();
       if (call !== undefined) fresh.push(call);
     }
-    for (const group of prefillGroups(fresh, this.#config.contextLength)) {
+    for (const group of prefillGroups(fresh)) {
       await this.#prefill(group, weights);
     }
     if (this.#active.length > 0) await this.#decode(weights);
@@ -114,7 +114,7 @@ export class Sampler implements AsyncDisposable {
     const groups = byPrompt(calls);
     const prompts = groups.map(([first]) => first.promptIds);
     const lengths = prompts.map((prompt) => prompt.length);
-    const length = paddedLength(Math.max(...lengths), this.#config.contextLength);
+    const length = paddedLength(Math.max(...lengths));
     const tokens = new Int32Array(prompts.length * length);
     for (const [row, prompt] of prompts.entries()) tokens.set(prompt, row * length);
     const rows = lengths.map((count, row) => row * length + count - 1);
@@ -233,17 +233,17 @@ interface DrawnRow {
 }
 
 /** Splits so that no prefill exceeds the budget; order is kept. */
-function prefillGroups(calls: readonly Call[], contextLength: number): Call[][] {
+function prefillGroups(calls: readonly Call[]): Call[][] {
   const groups: Call[][] = [];
   let longest = 0;
   for (const call of calls) {
     const group = groups.at(-1);
-    longest = Math.max(longest, paddedLength(call.promptIds.length, contextLength));
+    longest = Math.max(longest, paddedLength(call.promptIds.length));
     if (group !== undefined && (group.length + 1) * longest <= PREFILL_TOKENS) {
       group.push(call);
     } else {
       groups.push([call]);
-      longest = paddedLength(call.promptIds.length, contextLength);
+      longest = paddedLength(call.promptIds.length);
     }
   }
   return groups;
@@ -261,6 +261,6 @@ function byPrompt(calls: readonly Call[]): [Call, ...Call[]][] {
   return [...groups.values()];
 }
 
-function paddedLength(length: number, contextLength: number): number {
-  return Math.min(contextLength, Math.ceil(length / LENGTH_MULTIPLE) * LENGTH_MULTIPLE);
+function paddedLength(length: number): number {
+  return Math.ceil(length / LENGTH_MULTIPLE) * LENGTH_MULTIPLE;
 }
