@@ -6,6 +6,7 @@ import type { EvaluatedWindow, UserExam } from '../bench/evaluate.ts';
 import { itemScores, mean } from '../bench/writer-summary.ts';
 import { parseRlOptions } from '../train/options.ts';
 import type { TrainEnd } from '../train/parts.ts';
+import { RunCompleteError } from '../train/trainer.ts';
 import {
   opdConfigSchema,
   rlConfigSchema,
@@ -15,7 +16,6 @@ import {
 import { type DemoPlan, demoPlan } from './demo-plan.ts';
 import { compare, evaluateNamed } from './evaluation.ts';
 import { loadUserExams } from './exam-source.ts';
-import { EXIT } from './exit-codes.ts';
 import { catchInterrupt, InterruptedError } from './interrupt.ts';
 import { openStack, SHIPPED_POLICIES, type Stack } from './stack.ts';
 import { differencesTable, writersTable } from './tables.ts';
@@ -27,6 +27,8 @@ interface DemoFlags {
   readonly seed: string;
   readonly run?: string;
   readonly fresh?: boolean;
+  readonly base: string;
+  readonly teacher: string;
   readonly json?: boolean;
 }
 
@@ -40,6 +42,8 @@ export function registerDemo(program: Command): void {
     .option('--seed <seed>', 'seed of training, sampling and evaluation', '1')
     .option('-r, --run <directory>', 'where the two training runs are kept (runs/demo-<seed>)')
     .option('--fresh', 'remove what an earlier demo left there instead of going on with it')
+    .option('--base <directory>', 'policy to start from', SHIPPED_POLICIES.base)
+    .option('--teacher <directory>', 'frozen teacher', SHIPPED_POLICIES.teacher)
     .option('--json', 'print nothing but the final JSON object on standard output')
     .addHelpText(
       'after',
@@ -55,22 +59,18 @@ Examples:
 }
 
 async function runDemo(flags: DemoFlags): Promise<void> {
+  const { base, teacher } = flags;
   const plan = demoPlan(flags.seed, flags.quick === true);
   const root = flags.run ?? join('runs', `demo-${plan.name}${flags.seed}`);
   if (flags.fresh === true) await rm(root, { recursive: true, force: true });
   const startedAt = performance.now();
   using interrupt = catchInterrupt('the same command goes on with the training that is done');
   const { signal } = interrupt;
-  await using stack = await openStack(stackConfigSchema.parse({}), signal);
+  await using stack = await openStack(stackConfigSchema.parse({ tokenizer: base }), signal);
 
-  const distilled = await distil(stack, plan, { root, signal });
+  const distilled = await distil(stack, plan, { root, signal, policy: base, teacher });
   const reinforced = await reinforce(stack, plan, { root, signal, policy: distilled });
-  const directories = {
-    base: SHIPPED_POLICIES.base,
-    distilled,
-    reinforced,
-    teacher: SHIPPED_POLICIES.teacher,
-  };
+  const directories = { base, distilled, reinforced, teacher };
   const users = await loadUserExams(plan.evaluation, stack.countTokens);
   const evaluations = new Map<string, EvaluatedWindow[]>();
   const request = { users, seed: flags.seed, quiet: false, signal };
@@ -112,28 +112,39 @@ async function runDemo(flags: DemoFlags): Promise<void> {
 interface Place {
   readonly root: string;
   readonly signal: AbortSignal;
+  /** Directory to start from. */
+  readonly policy: string;
 }
 
-async function distil(stack: Stack, plan: DemoPlan, { root, signal }: Place): Promise<string> {
-  const config = opdConfigSchema.parse(plan.opd);
+async function distil(
+  stack: Stack,
+  plan: DemoPlan,
+  { root, signal, policy, teacher }: Place & { readonly teacher: string },
+): Promise<string> {
+  const config = opdConfigSchema.parse({ ...plan.opd, policy, teacher });
   const directory = join(root, 'distil');
-  return checkpointOf(await runOpd({ stack, config, directory, quiet: false, signal }));
+  return await checkpointOf(runOpd({ stack, config, directory, quiet: false, signal }));
 }
 
 async function reinforce(
   stack: Stack,
   plan: DemoPlan,
-  { root, signal, policy }: Place & { readonly policy: string },
+  { root, signal, policy }: Place,
 ): Promise<string> {
   const parsed = rlConfigSchema.parse({ ...plan.rl, policy });
   const config = { ...parsed, train: parseRlOptions(parsed.train) };
   const directory = join(root, 'reinforce');
-  return checkpointOf(await runRl({ stack, config, directory, quiet: false, signal }));
+  return await checkpointOf(runRl({ stack, config, directory, quiet: false, signal }));
 }
 
-function checkpointOf(end: TrainEnd): string {
+/** A training that an earlier demo finished is not done again. */
+async function checkpointOf(training: Promise<TrainEnd>): Promise<string> {
+  const end = await training.catch((cause: unknown): TrainEnd => {
+    if (cause instanceof RunCompleteError)
+      return { kind: 'finished', checkpoint: cause.checkpoint };
+    throw cause;
+  });
   if (end.kind === 'finished') return end.checkpoint;
-  process.exitCode = EXIT.interrupted;
   throw new InterruptedError(
     `stopped before step ${end.nextStep}; the same command goes on from there`,
   );

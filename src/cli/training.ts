@@ -166,6 +166,7 @@ function show(event: TrainEvent, progress: Progress): void {
       return;
     case 'step-started':
     case 'row-finished':
+    case 'write-retried':
     case 'stopped':
     case 'finished':
       return;

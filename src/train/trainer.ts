@@ -24,6 +24,13 @@ export interface Trainer extends AsyncDisposable {
 
 export class RunCompleteError extends UserError {
   override readonly name = 'RunCompleteError';
+  /** Where the finished run's weights are. */
+  readonly checkpoint: string;
+
+  constructor(steps: number, checkpoint: string) {
+    super(`the run already has its ${steps} steps; its weights are in ${checkpoint}`);
+    this.checkpoint = checkpoint;
+  }
 }
 
 /** Rejects with `RunCompleteError` where no step is left: training nothing is never a success. */
@@ -33,7 +40,7 @@ export async function openTrainer(
   options: LoopOptions,
 ): Promise<Trainer> {
   if (run.nextStep >= options.steps) {
-    throw new RunCompleteError(`the run already has its ${options.steps} steps`);
+    throw new RunCompleteError(options.steps, requireCheckpoint(run));
   }
   for (const configuration of options.configurations) {
     if (harnessOf(parts, configuration).heldOut) {
@@ -78,9 +85,12 @@ export async function runSteps(trainer: Trainer, step: () => Promise<void>): Pro
     }
   }
   await emit({ type: 'finished', steps: run.nextStep });
-  const checkpoint = run.lastCheckpoint;
-  if (checkpoint === undefined) throw new Error('the last step has no checkpoint');
-  return { kind: 'finished', checkpoint };
+  return { kind: 'finished', checkpoint: requireCheckpoint(run) };
+}
+
+function requireCheckpoint({ lastCheckpoint }: Run): string {
+  if (lastCheckpoint === undefined) throw new Error('the last step has no checkpoint');
+  return lastCheckpoint;
 }
 
 /** The engine as it was after the last committed step. */
