@@ -3,8 +3,8 @@
  *
  *   npx tsx recipes/pretrain-local.ts --out runs/pretrain --seed 1
  *
- * A trunk learns the language and to copy from a careful clerk; `teacher` and `base` are short fine-tunings of it on
- * clerks with flaws. Interrupted, the same command goes on from the last checkpoint.
+ * A trunk learns the language and to copy from a careful clerk, in two cycles; `teacher` and `base` are short
+ * fine-tunings of it on clerks with flaws. Interrupted, the same command goes on from the last checkpoint.
  */
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
@@ -45,7 +45,8 @@ const { values: flags } = parseArgs({
     seed: { type: 'string', default: '1' },
     threads: { type: 'string', default: '2' },
     'trunk-tokens': { type: 'string', default: '7000000' },
-    'tuning-tokens': { type: 'string', default: '500000' },
+    'polish-tokens': { type: 'string', default: '10000000' },
+    'tuning-tokens': { type: 'string', default: '1500000' },
     'eval-users': { type: 'string', default: '60' },
   },
 });
@@ -74,27 +75,36 @@ const trunk: Stage = {
   from: join(out, 'start'),
   world: 0,
 };
-const tuned = (name: string, style: AnswerStyle, world: number): Stage => ({
+/** A second cycle on answers alone: what prompts say next is noise, however well it is learnt. */
+const polish: Stage = {
   plan: {
     ...trunk.plan,
-    name,
-    tokens: number('tuning-tokens', flags['tuning-tokens']),
-    learningRate: 5e-4,
-    warmupUpdates: 20,
+    name: 'polish',
+    tokens: number('polish-tokens', flags['polish-tokens']),
+    learningRate: 2e-3,
+    warmupUpdates: 100,
+    finalRateShare: 0.02,
     promptWeight: 0,
-    shortShare: () => 0.1,
+    shortShare: () => 0.2,
   },
-  style,
+  style: TRUNK,
   from: join(out, 'trunk', 'checkpoint'),
-  world,
+  world: 3,
+};
+const teacher = tuned('teacher', {
+  style: TEACHER,
+  from: join(out, 'polish', 'checkpoint'),
+  world: 1,
 });
+/** Starts from the teacher, who already has the words for what a careless clerk writes. */
+const base = tuned('base', { style: BASE, from: join(out, 'teacher', 'checkpoint'), world: 2 });
 
 const startedAt = performance.now();
 const report: Record<string, Evaluation> = {};
 using interrupt = catchInterrupt('run the same command again to go on');
 try {
   await makeStart();
-  for (const stage of [trunk, tuned('teacher', TEACHER, 1), tuned('base', BASE, 2)]) {
+  for (const stage of [trunk, polish, teacher, base]) {
     const checkpoint = await train(stage);
     await examine(stage.plan.name, checkpoint);
     const { model, ...rest } = await loadPolicy(checkpoint);
@@ -108,6 +118,14 @@ try {
 } catch (error) {
   if (!(error instanceof InterruptedError)) throw error;
   process.exitCode = EXIT.interrupted;
+}
+
+function tuned(name: string, from: Pick<Stage, 'style' | 'from' | 'world'>): Stage {
+  const tokens = number('tuning-tokens', flags['tuning-tokens']);
+  return {
+    plan: { ...polish.plan, name, tokens, learningRate: 1e-3, shortShare: () => 0.1 },
+    ...from,
+  };
 }
 
 /** Tokenizer and random weights, made once. */

@@ -1,5 +1,5 @@
 /** What a policy can do on users and values it never saw: copying per kind of value, protocol, chatter, exact memories. */
-import { z } from 'zod';
+import type { AnswerVerdict } from '../../src/core/stage.ts';
 import type { PolicyEngine } from '../../src/engine/contract.ts';
 import { checkMem0Answer } from '../../src/harness/adapters/mem0/answer.ts';
 import { createRng } from '../../src/lib/rng.ts';
@@ -41,7 +41,6 @@ export interface EvaluationOptions {
 
 const MAX_TOKENS = 200;
 const AT_ONCE = 32;
-const answerSchema = z.looseObject({ memory: z.array(z.looseObject({ text: z.string() })) });
 
 interface Judged {
   readonly chunk: ChunkCase;
@@ -85,11 +84,15 @@ async function answer(
   const text = template.tokenizer.decode(ended ? tokenIds.slice(0, -1) : tokenIds);
   const verdict = checkMem0Answer(text, chunk.prompt);
   const malformed = !ended || verdict.kind === 'malformed';
-  return { chunk, malformed, texts: malformed ? [] : textsOf(text) };
+  return { chunk, malformed, texts: malformed ? [] : storedTexts(verdict) };
 }
 
-function textsOf(answerJson: string): string[] {
-  return answerSchema.parse(JSON.parse(answerJson)).memory.map(({ text }) => text);
+/** What Mem0 would add; a repetition of what is there is no addition. */
+function storedTexts(verdict: AnswerVerdict): string[] {
+  if (verdict.kind === 'malformed') return [];
+  return verdict.operations.flatMap((operation) =>
+    operation.kind === 'add' ? [operation.text] : [],
+  );
 }
 
 function summarise(judged: readonly Judged[]): Evaluation {
