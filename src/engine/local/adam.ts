@@ -6,11 +6,21 @@ export function initialOptimiserState(length: number): OptimiserState {
   return { m: new Float32Array(length), v: new Float32Array(length), step: 0 };
 }
 
-/** Euclidean length of the whole gradient, summed in double precision. */
+/** Euclidean length of the whole gradient, in double precision, in four sums so that additions need not wait for each other. */
 export function gradientNorm(gradient: Float32Array): number {
-  let squares = 0;
-  for (let i = 0; i < gradient.length; i++) squares += (gradient[i] as number) ** 2;
-  return Math.sqrt(squares);
+  let a = 0;
+  let b = 0;
+  let c = 0;
+  let d = 0;
+  const even = gradient.length - (gradient.length % 4);
+  for (let i = 0; i < even; i += 4) {
+    a += (gradient[i] as number) ** 2;
+    b += (gradient[i + 1] as number) ** 2;
+    c += (gradient[i + 2] as number) ** 2;
+    d += (gradient[i + 3] as number) ** 2;
+  }
+  for (let i = even; i < gradient.length; i++) a += (gradient[i] as number) ** 2;
+  return Math.sqrt(a + b + c + d);
 }
 
 export interface AdamUpdate {

@@ -1,6 +1,7 @@
 /** One decoding step as a graph: a token for each running call, its cache only read, its new key and value handed back. */
 import { binary, Tape, unary } from './autodiff.ts';
 import type { LlamaConfig } from './config.ts';
+import { floats, type Tensors } from './executor.ts';
 import type { Graph, Shape, Value } from './graph.ts';
 import { feedForward } from './inference.ts';
 import { cacheNames } from './key-value-cache.ts';
@@ -30,16 +31,20 @@ interface Build {
 
 /**
  * Fed: `tokens` [batch], `positions` [batch, 1], `mask` [batch, 1, 1, capacity] (0 where the cache holds
- * something, very negative elsewhere), `parts` (capacity, 1), the cache.
+ * something, very negative elsewhere), `parts` (capacity, 1), the cache. The weights are constants, which the
+ * runtime rearranges once for its kernels: with few rows a product would spend most of its time on that.
  */
-export function buildDecodeGraph(config: LlamaConfig): Graph {
+export function buildDecodeGraph(config: LlamaConfig, weights: Tensors): Graph {
   const tape = new Tape();
   const { graph } = tape;
-  const weights = new Map(
-    inferenceShapes(config).map(([name, shape]) => [name, graph.input(name, shape)]),
+  const constants = new Map(
+    inferenceShapes(config).map(([name, shape]) => [
+      name,
+      graph.table(floats(weights, name), shape),
+    ]),
   );
   const weight = (name: string): Value => {
-    const value = weights.get(name);
+    const value = constants.get(name);
     if (value === undefined) throw new Error(`no weight ${name}`);
     return value;
   };

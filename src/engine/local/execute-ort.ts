@@ -30,11 +30,8 @@ export async function createOrtExecutor({ threads }: OrtOptions): Promise<Execut
 function createProgram(ort: typeof Ort, session: Ort.InferenceSession): Program {
   const names = session.outputNames;
   return {
-    run: async (feeds: Tensors, into: Tensors = {}): Promise<Tensors> => {
-      const inputs = mapTensors(ort, feeds);
-      const given = mapTensors(ort, into);
-      const fetches = Object.fromEntries(names.map((name) => [name, given[name] ?? null]));
-      const results = await session.run(inputs, fetches);
+    run: async (feeds: Tensors): Promise<Tensors> => {
+      const results = await session.run(mapTensors(ort, feeds));
       return Object.fromEntries(names.map((name) => [name, fromOrt(results[name], name)]));
     },
     [Symbol.asyncDispose]: () => session.release(),

@@ -29,8 +29,7 @@ export function createTypescriptExecutor({ precision }: TypescriptOptions): Exec
     compile: async (graph: Graph): Promise<Program> => {
       const lastUse = lastUses(graph);
       return {
-        run: async (feeds, into = {}) =>
-          copyInto(execute({ graph, lastUse, allocate }, feeds), into),
+        run: async (feeds) => execute({ graph, lastUse, allocate }, feeds),
         [Symbol.asyncDispose]: async () => undefined,
       };
     },
@@ -46,30 +45,23 @@ interface Compiled {
 function lastUses(graph: Graph): Map<string, number> {
   const last = new Map<string, number>();
   for (const [index, node] of graph.nodes.entries()) {
-    for (const value of node.inputs) if (value !== undefined) last.set(value.name, index);
+    for (const value of node.inputs) if (value !== undefined) last.set(graph.nameOf(value), index);
   }
+  for (const { name } of graph.outputs) last.delete(name);
   return last;
 }
 
-function execute({ graph, lastUse, allocate }: Compiled, feeds: Tensors): Tensors {
+function execute(compiled: Compiled, feeds: Tensors): Tensors {
+  const { graph, lastUse } = compiled;
   const values = new Map<string, Tensor>(Object.entries(feeds));
   for (const { value, data } of graph.constants) {
     values.set(value.name, { dims: value.shape.map(Number), data });
   }
   for (const [index, node] of graph.nodes.entries()) {
-    const inputs = node.inputs.map((value) =>
-      value === undefined ? undefined : known(values, value.name, node),
-    );
-    const kernel = KERNELS[node.op];
-    if (kernel === undefined) throw new Error(`no TypeScript kernel for ${node.op}`);
-    const results = kernel({ inputs, attributes: node.attributes, allocate });
-    for (const [position, output] of node.outputs.entries()) {
-      const result = results[position];
-      if (result === undefined) throw new Error(`${node.op} gave no output ${position}`);
-      values.set(output.name, result);
-    }
+    runNode(compiled, node, values);
     for (const value of node.inputs) {
-      if (value !== undefined && lastUse.get(value.name) === index) values.delete(value.name);
+      const name = value === undefined ? '' : graph.nameOf(value);
+      if (lastUse.get(name) === index) values.delete(name);
     }
   }
   return Object.fromEntries(
@@ -81,21 +73,22 @@ function execute({ graph, lastUse, allocate }: Compiled, feeds: Tensors): Tensor
   );
 }
 
+function runNode({ graph, allocate }: Compiled, node: Node, values: Map<string, Tensor>): void {
+  const inputs = node.inputs.map((value) =>
+    value === undefined ? undefined : known(values, graph.nameOf(value), node),
+  );
+  const kernel = KERNELS[node.op];
+  if (kernel === undefined) throw new Error(`no TypeScript kernel for ${node.op}`);
+  const results = kernel({ inputs, attributes: node.attributes, allocate });
+  for (const [position, output] of node.outputs.entries()) {
+    const result = results[position];
+    if (result === undefined) throw new Error(`${node.op} gave no output ${position}`);
+    values.set(graph.nameOf(output), result);
+  }
+}
+
 function known(values: ReadonlyMap<string, Tensor>, name: string, node: Node): Tensor {
   const tensor = values.get(name);
   if (tensor === undefined) throw new Error(`${node.op} needs ${name}, which was not fed`);
   return tensor;
-}
-
-function copyInto(results: Tensors, into: Tensors): Tensors {
-  for (const [name, target] of Object.entries(into)) {
-    const source = results[name];
-    if (source === undefined) throw new Error(`no result ${name} to write`);
-    if (source.data === target.data) continue;
-    if (target.data instanceof BigInt64Array || source.data instanceof BigInt64Array) {
-      throw new Error(`result ${name} cannot be written in place`);
-    }
-    target.data.set(source.data);
-  }
-  return { ...results, ...into };
 }

@@ -12,11 +12,8 @@ export interface Tensor {
 export type Tensors = Readonly<Record<string, Tensor>>;
 
 export interface Program extends AsyncDisposable {
-  /**
-   * Results by output name. Those named in `into` are written into its arrays; an array may be fed and
-   * written in the same run only where the operation defines it (the key-value cache).
-   */
-  run(feeds: Tensors, into?: Tensors): Promise<Tensors>;
+  /** Results by output name, in arrays of their own. What is fed is only read. */
+  run(feeds: Tensors): Promise<Tensors>;
 }
 
 export interface Executor {

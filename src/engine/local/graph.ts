@@ -21,7 +21,7 @@ export interface Node {
   readonly attributes: Attributes;
 }
 
-export type ConstantData = Float32Array | Int32Array | BigInt64Array;
+export type ConstantData = Float32Array | Float64Array | BigInt64Array;
 
 export interface Constant {
   readonly value: Value;
@@ -45,6 +45,8 @@ export class Graph {
   readonly nodes: Node[] = [];
   readonly outputs: Value[] = [];
   #count = 0;
+  readonly #computed = new Set<Value>();
+  readonly #renamed = new Map<Value, string>();
   readonly #shared = new Map<string, Value>();
 
   input(name: string, shape: Shape, dtype: DType = 'f32'): Value {
@@ -53,11 +55,20 @@ export class Graph {
     return value;
   }
 
-  /** Marks a value as a result; an alias keeps its public name stable whatever computed it. */
+  /** Makes a value a result under a public name. What a node computes is renamed; the rest is copied. */
   output(name: string, value: Value): void {
-    const named: Value = { name, dtype: value.dtype, shape: value.shape };
-    this.nodes.push({ op: 'Identity', inputs: [value], outputs: [named], attributes: {} });
+    const named: Value = { ...value, name };
+    if (this.#computed.has(value) && !this.#renamed.has(value)) {
+      this.#renamed.set(value, name);
+    } else {
+      this.nodes.push({ op: 'Identity', inputs: [value], outputs: [named], attributes: {} });
+    }
     this.outputs.push(named);
+  }
+
+  /** The name of a value in the finished graph. */
+  nameOf(value: Value): string {
+    return this.#renamed.get(value) ?? value.name;
   }
 
   scalar(value: number): Value {
@@ -69,7 +80,7 @@ export class Graph {
   }
 
   /** A large constant, not shared. */
-  table(data: Float32Array, shape: Shape): Value {
+  table(data: ConstantData, shape: Shape): Value {
     const value: Value = { name: `constant_${this.constants.length}`, dtype: 'f32', shape };
     this.constants.push({ value, data });
     return value;
@@ -95,6 +106,7 @@ export class Graph {
     });
     const { op, inputs, attributes = {} } = operation;
     this.nodes.push({ op, inputs, outputs, attributes });
+    for (const output of outputs) this.#computed.add(output);
     return outputs;
   }
 
@@ -102,8 +114,8 @@ export class Graph {
   prune(): void {
     const needed = new Set(this.outputs.map(({ name }) => name));
     const kept = this.nodes.toReversed().filter((node) => {
-      if (!node.outputs.some(({ name }) => needed.has(name))) return false;
-      for (const value of node.inputs) if (value !== undefined) needed.add(value.name);
+      if (!node.outputs.some((value) => needed.has(this.nameOf(value)))) return false;
+      for (const value of node.inputs) if (value !== undefined) needed.add(this.nameOf(value));
       return true;
     });
     this.nodes.splice(0, this.nodes.length, ...kept.reverse());
@@ -112,7 +124,7 @@ export class Graph {
   #constant(key: string, data: ConstantData, shape: Shape): Value {
     const known = this.#shared.get(key);
     if (known !== undefined) return known;
-    const dtype: DType = data instanceof Float32Array ? 'f32' : 'i64';
+    const dtype: DType = data instanceof BigInt64Array ? 'i64' : 'f32';
     const value: Value = { name: `constant_${this.constants.length}`, dtype, shape };
     this.constants.push({ value, data });
     this.#shared.set(key, value);

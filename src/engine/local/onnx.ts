@@ -68,7 +68,7 @@ export function toOnnx(graph: Graph): Uint8Array {
   model.message(8, (opset) => writeOpset(opset, '', OPSET));
   model.message(8, (opset) => writeOpset(opset, CONTRIB, 1));
   model.message(7, (writer) => {
-    for (const node of graph.nodes) writer.message(1, (inner) => writeNode(inner, node));
+    for (const node of graph.nodes) writer.message(1, (inner) => writeNode(inner, node, graph));
     writer.string(2, 'memwriter');
     for (const constant of graph.constants) {
       writer.message(5, (inner) => writeConstant(inner, constant));
@@ -84,9 +84,11 @@ function writeOpset(writer: ProtoWriter, domain: string, version: number): void 
   writer.varint(2, version);
 }
 
-function writeNode(writer: ProtoWriter, node: Node): void {
-  for (const input of node.inputs) writer.string(1, input?.name ?? '');
-  for (const output of node.outputs) writer.string(2, output.name);
+function writeNode(writer: ProtoWriter, node: Node, graph: Graph): void {
+  for (const input of node.inputs) {
+    writer.string(1, input === undefined ? '' : graph.nameOf(input));
+  }
+  for (const output of node.outputs) writer.string(2, graph.nameOf(output));
   writer.string(4, node.op);
   for (const [name, value] of Object.entries(node.attributes)) {
     writer.message(5, (attribute) => writeAttribute(attribute, name, value));

@@ -31,7 +31,8 @@ export class Sampler implements AsyncDisposable {
   /** The call at index i owns slot i of the cache. */
   readonly #active: Call[] = [];
   readonly #cache: KeyValueCache;
-  #compiled: Promise<Programs> | undefined;
+  #prefiller: Promise<Program> | undefined;
+  #decoder: Decoder | undefined;
   #loop: Promise<void> | undefined;
 
   constructor(config: LlamaConfig, executor: () => Promise<Executor>) {
@@ -57,10 +58,10 @@ export class Sampler implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#loop;
-    const programs = await this.#compiled;
-    this.#compiled = undefined;
-    await programs?.prefill[Symbol.asyncDispose]();
-    await programs?.decode[Symbol.asyncDispose]();
+    await this.#dropDecoder();
+    const prefiller = await this.#prefiller;
+    this.#prefiller = undefined;
+    await prefiller?.[Symbol.asyncDispose]();
   }
 
   #check(promptIds: readonly number[], { maxTokens, signal }: SampleOptions): void {
@@ -118,7 +119,7 @@ export class Sampler implements AsyncDisposable {
     const tokens = new Int32Array(prompts.length * length);
     for (const [row, prompt] of prompts.entries()) tokens.set(prompt, row * length);
     const rows = lengths.map((count, row) => row * length + count - 1);
-    const { prefill } = await this.#programs();
+    const prefill = await this.#prefillProgram();
     const feeds = inferenceFeeds({ length, tokens, lengths, rows });
     const results = await prefill.run({ ...weights.tensors, ...feeds });
     const probabilities = floats(results, 'logprobs').map(Math.exp);
@@ -144,9 +145,8 @@ export class Sampler implements AsyncDisposable {
       positions[row] = BigInt(this.#cache.length(row));
     }
     this.#cache.reserve(Math.max(...this.#active.map((_, row) => this.#cache.length(row))) + 1);
-    const { decode } = await this.#programs();
+    const decode = await this.#decodeProgram(weights);
     const results = await decode.run({
-      ...weights.tensors,
       ...this.#cache.feeds(count),
       tokens: { dims: [count], data: tokens },
       positions: { dims: [count, 1], data: positions },
@@ -212,18 +212,35 @@ export class Sampler implements AsyncDisposable {
     }
   }
 
-  #programs(): Promise<Programs> {
-    this.#compiled ??= this.#executor().then(async (executor) => ({
-      prefill: await executor.compile(buildInferenceGraph(this.#config, { kind: 'prefill' })),
-      decode: await executor.compile(buildDecodeGraph(this.#config)),
-    }));
-    return this.#compiled;
+  #prefillProgram(): Promise<Program> {
+    this.#prefiller ??= this.#executor().then((executor) =>
+      executor.compile(buildInferenceGraph(this.#config, { kind: 'prefill' })),
+    );
+    return this.#prefiller;
+  }
+
+  /** The decode program carries its weights, so that there is one for each publication. */
+  async #decodeProgram(weights: PublishedWeights): Promise<Program> {
+    if (this.#decoder?.weights !== weights) {
+      await this.#dropDecoder();
+      const program = this.#executor().then((executor) =>
+        executor.compile(buildDecodeGraph(this.#config, weights.tensors)),
+      );
+      this.#decoder = { weights, program };
+    }
+    return this.#decoder.program;
+  }
+
+  async #dropDecoder(): Promise<void> {
+    const program = await this.#decoder?.program;
+    this.#decoder = undefined;
+    await program?.[Symbol.asyncDispose]();
   }
 }
 
-interface Programs {
-  readonly prefill: Program;
-  readonly decode: Program;
+interface Decoder {
+  readonly weights: PublishedWeights;
+  readonly program: Promise<Program>;
 }
 
 interface DrawnRow {

@@ -3,11 +3,12 @@ import type { Sample } from '../../core/policy.ts';
 import type { LossOptions, OptimiserOptions, StepReport } from '../contract.ts';
 import { adamStep, gradientNorm, initialOptimiserState } from './adam.ts';
 import type { LlamaConfig } from './config.ts';
-import { type Executor, floats, type Program, type Tensor, type Tensors } from './executor.ts';
+import { type Executor, type FloatArray, floats, type Program, type Tensor } from './executor.ts';
 import { llamaFeeds } from './llama.ts';
 import { type LossBatch, lossBatches } from './loss-feeds.ts';
 import { buildLossGraph, EMBEDDED_GRADIENT, gradientName, lossKey } from './losses.ts';
 import {
+  allocateParameters,
   EMBEDDING,
   type LocalModel,
   type OptimiserState,
@@ -28,6 +29,8 @@ export interface TrainerOptions {
 export class Trainer implements AsyncDisposable {
   readonly #config: LlamaConfig;
   readonly #parameters: Parameters;
+  /** Summed over the micro-batches of the step in hand. */
+  readonly #gradient: Parameters;
   readonly #executor: () => Promise<Executor>;
   readonly #microBatchTokens: number;
   readonly #programs = new Map<string, Promise<Program>>();
@@ -39,6 +42,7 @@ export class Trainer implements AsyncDisposable {
   ) {
     this.#config = model.config;
     this.#parameters = model.parameters;
+    this.#gradient = allocateParameters(model.config);
     this.#executor = executor;
     this.#microBatchTokens = microBatchTokens;
     this.#state = model.optimiserState ?? initialOptimiserState(model.parameters.flat.length);
@@ -57,8 +61,11 @@ export class Trainer implements AsyncDisposable {
     const limits = { maxTokens: this.#microBatchTokens, contextLength, vocabularySize };
     const batches = lossBatches(samples, loss, limits);
     const metrics = new StepMetrics(loss);
-    const gradient = new Float32Array(this.#parameters.flat.length);
-    for (const batch of batches) await this.#accumulate(batch, { gradient, metrics });
+    this.#gradient.flat.fill(0);
+    for (const batch of batches) {
+      await this.#accumulate(batch, { gradient: this.#gradient, metrics });
+    }
+    const gradient = this.#gradient.flat;
     const gradNorm = gradientNorm(gradient);
     const report = { ...metrics.report(), gradNorm };
     if (report.trainedTokens === 0) return { ...report, outcome: 'skipped-empty' };
@@ -72,29 +79,18 @@ export class Trainer implements AsyncDisposable {
 
   async #accumulate(batch: LossBatch, { gradient, metrics }: Accumulators): Promise<void> {
     const program = await this.#program(batch);
-    const part = { views: this.#parameters.views, flat: new Float32Array(gradient.length) };
-    const feeds = {
+    const results = await program.run({
       ...parameterTensors(this.#parameters),
       ...llamaFeeds(this.#config, batch),
       ...batch.feeds,
-    };
-    const results = await program.run(feeds, this.#gradientTargets(part));
-    scatterRows(viewOf(part, EMBEDDING), {
-      rows: floats(results, EMBEDDED_GRADIENT),
-      ids: batch.tokens,
     });
-    for (let i = 0; i < gradient.length; i++) {
-      gradient[i] = (gradient[i] as number) + (part.flat[i] as number);
+    for (const { name, offset } of gradient.views) {
+      if (!(gradientName(name) in results)) continue;
+      addTo(gradient.flat.subarray(offset), floats(results, gradientName(name)));
     }
+    const rows = floats(results, EMBEDDED_GRADIENT);
+    scatterRows(viewOf(gradient, EMBEDDING), { rows, ids: batch.tokens });
     metrics.add(batch, results);
-  }
-
-  /** The input embedding has no gradient of its own in the graph unless it is also the head. */
-  #gradientTargets(part: Parameters): Tensors {
-    const targets = Object.entries(parameterTensors(part)).filter(
-      ([name]) => name !== EMBEDDING || this.#config.tiedEmbeddings,
-    );
-    return Object.fromEntries(targets.map(([name, tensor]) => [gradientName(name), tensor]));
   }
 
   #program({ spec }: LossBatch): Promise<Program> {
@@ -115,7 +111,7 @@ export class Trainer implements AsyncDisposable {
 }
 
 interface Accumulators {
-  readonly gradient: Float32Array;
+  readonly gradient: Parameters;
   readonly metrics: StepMetrics;
 }
 
@@ -127,6 +123,10 @@ export function parameterTensors(parameters: Parameters): Record<string, Tensor>
       { dims: shape, data: parameters.flat.subarray(offset, offset + length) },
     ]),
   );
+}
+
+function addTo(sum: Float32Array, part: FloatArray): void {
+  for (let i = 0; i < part.length; i++) sum[i] = (sum[i] as number) + (part[i] as number);
 }
 
 interface RowGradient {
