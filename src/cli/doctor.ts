@@ -7,11 +7,11 @@ import { z } from 'zod';
 import { loadPolicy } from '../engine/local/policy-directory.ts';
 import { createGateway } from '../gateway/gateway.ts';
 import { createMem0Harness } from '../harness/adapters/mem0/adapter.ts';
-import { scratchParent } from '../harness/scratch.ts';
 import { createHashEmbedder } from '../llm/hash-embedder.ts';
 import { loadTokenizer } from '../tokens/tokenizer.ts';
 import { EXIT } from './exit-codes.ts';
 import { PACKAGE_ROOT } from './package-files.ts';
+import { scratchDirectory } from './scratch-directory.ts';
 import { SHIPPED_POLICIES } from './stack.ts';
 
 interface Check {
@@ -64,7 +64,7 @@ const CHECKS: readonly Check[] = [
   {
     name: 'scratch',
     run: checkScratch,
-    remedy: 'set TMPDIR to a directory that may be written and has 512 MB free',
+    remedy: 'set MEMWRITER_SCRATCH to a directory that may be written and has 512 MB free',
   },
 ];
 
@@ -149,7 +149,7 @@ async function checkLoopback(): Promise<string> {
 
 /** Thread, SDK, SQLite and gateway together, as every evaluation uses them; no model is called. */
 async function checkBank(): Promise<string> {
-  const dir = await mkdtemp(join(await scratchParent(), 'memwriter-doctor-'));
+  const dir = await mkdtemp(join(await scratchDirectory(), 'memwriter-doctor-'));
   try {
     await using gateway = await createGateway({ embedder: createHashEmbedder() });
     await using harness = await createMem0Harness({ maxIdleWorkers: 0 });
@@ -187,7 +187,7 @@ async function checkTokenizers(): Promise<string> {
 const LEAST_FREE_BYTES = 512 * 2 ** 20;
 
 async function checkScratch(): Promise<string> {
-  const directory = await scratchParent();
+  const directory = await scratchDirectory();
   await access(directory, constants.W_OK);
   const { bavail, bsize } = await statfs(directory);
   const free = bavail * bsize;

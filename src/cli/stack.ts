@@ -12,7 +12,6 @@ import type { Gateway } from '../gateway/contract.ts';
 import { createGateway } from '../gateway/gateway.ts';
 import { createMem0Harness } from '../harness/adapters/mem0/adapter.ts';
 import type { Harness } from '../harness/contract.ts';
-import { scratchParent } from '../harness/scratch.ts';
 import { systemClock } from '../lib/clock.ts';
 import { createPool } from '../lib/pool.ts';
 import { createRng } from '../lib/rng.ts';
@@ -25,6 +24,7 @@ import { loadTokenizer } from '../tokens/tokenizer.ts';
 import type { EndpointConfig, ExaminerConfig, StackConfig } from './config.ts';
 import { BadInputError } from './exit-codes.ts';
 import { PACKAGE_ROOT } from './package-files.ts';
+import { scratchDirectory } from './scratch-directory.ts';
 
 export interface Stack extends AsyncDisposable {
   readonly config: StackConfig;
@@ -48,7 +48,7 @@ export async function openStack(config: StackConfig, signal?: AbortSignal): Prom
   const http = createHttpClient({ clock: systemClock, rng: createRng('memwriter/http') });
   const gateway = await createGateway({ embedder: embedderOf(config, http) });
   const harness = await createMem0Harness({ topK: config.harness.topK });
-  const scratch = await mkdtemp(join(await scratchParent(), 'memwriter-'));
+  const scratch = await mkdtemp(join(await scratchDirectory(), 'memwriter-'));
   return {
     config,
     gateway,

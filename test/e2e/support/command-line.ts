@@ -43,6 +43,8 @@ export function startCommandLine(): CommandLine {
 export interface Running {
   /** Resolves when the text has been printed to either stream; rejects when the process ends before. */
   printed(text: string): Promise<void>;
+  /** The first line on standard output. */
+  line(): Promise<string>;
   interrupt(): void;
   readonly ended: Promise<CommandResult>;
 }
@@ -66,18 +68,24 @@ export function startCommand(
     if (typeof code !== 'number') throw new Error(`ended by ${String(signal)}: ${output.stderr}`);
     return { ...output, exitCode: code };
   });
+  const until = (found: () => boolean, wanted: string): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const check = (): void => {
+        if (found()) resolve();
+        else if (child.exitCode !== null) {
+          reject(new Error(`ended without printing ${wanted}: ${output.stderr}`));
+        }
+      };
+      waiting.add(check);
+      check();
+    });
   return {
     printed: (text) =>
-      new Promise((resolve, reject) => {
-        const check = (): void => {
-          if (output.stdout.includes(text) || output.stderr.includes(text)) resolve();
-          else if (child.exitCode !== null) {
-            reject(new Error(`ended without printing ${JSON.stringify(text)}: ${output.stderr}`));
-          }
-        };
-        waiting.add(check);
-        check();
-      }),
+      until(() => [output.stdout, output.stderr].some((printed) => printed.includes(text)), text),
+    line: async () => {
+      await until(() => output.stdout.includes('\n'), 'a line');
+      return output.stdout.slice(0, output.stdout.indexOf('\n'));
+    },
     interrupt: () => {
       child.kill('SIGINT');
     },
