@@ -18,6 +18,12 @@ import {
 const BATCH = 'batch';
 const CAPACITY = 'capacity';
 
+/**
+ * Scores are not taken below the token's own score plus this: a share of e^−60 counts for nothing in single
+ * precision, while the far smaller one of a masked position is a denormal number, which costs the processor a detour.
+ */
+const NEGLIGIBLE = -60;
+
 interface Build {
   readonly tape: Tape;
   readonly config: LlamaConfig;
@@ -92,8 +98,10 @@ function attend(build: Build, hidden: Value, layer: number): Value {
   graph.output(names.newKeys, key);
   graph.output(names.newValues, value);
   const alpha = 1 / Math.sqrt(headDim);
-  const past = binary(tape, 'Add', [fusedProduct(tape, [query, keys], { alpha }), mask]);
   const own = fusedProduct(tape, [query, key], { alpha });
+  const masked = binary(tape, 'Add', [fusedProduct(tape, [query, keys], { alpha }), mask]);
+  const floor = binary(tape, 'Add', [own, graph.scalar(NEGLIGIBLE)]);
+  const past = binary(tape, 'Max', [masked, floor]);
   const scores = graph.node(
     { op: 'Concat', inputs: [past, own], attributes: { axis: 3 } },
     { shape: [BATCH, keyValueHeads, group, `${CAPACITY}+1`] },

@@ -2,7 +2,7 @@
 import type { LlamaConfig } from './config.ts';
 import { floats, type Tensor, type Tensors } from './executor.ts';
 
-/** Added to the scores of positions that hold nothing: their share is exactly 0. */
+/** Added to the scores of positions that hold nothing. */
 const MASKED = -1e9;
 /** Growing in these steps keeps the sums of a row the same whatever the capacity. */
 const CAPACITY_STEP = 64;

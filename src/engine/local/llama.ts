@@ -29,7 +29,7 @@ const BLOCKS = 4;
 /** Padded lengths are multiples of this. */
 export const LENGTH_MULTIPLE = 32;
 
-/** Added to masked scores: its exponential is exactly 0 beside any real score. */
+/** Added to masked scores: their share is then below 1e-38. */
 const MASKED = -1e9;
 
 export interface LlamaForward {
