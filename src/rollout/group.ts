@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import type { Window } from '../core/conversation.ts';
 import { mapAll, type Pool } from '../lib/pool.ts';
-import { type FinishedRollout, type OnFinal, rollOutWindow } from './rollout.ts';
+import { type FinishedRollout, type OnFinal, rollOutWindow, UNOPENED } from './rollout.ts';
 import { type Parent, ParentBankError, type RolloutParts } from './session.ts';
 
 export interface GroupTask {
@@ -45,8 +45,21 @@ export async function rollOutGroup<T>(
       ),
     ),
   );
-  assertOneParent(finished_G, window.id);
-  return finished_G;
+  const named_G = nameParent(finished_G);
+  assertOneParent(named_G, window.id);
+  return named_G;
+}
+
+/** All copies are of one parent: a rollout that could not even open its empty bank has that of its siblings. */
+function nameParent<T>(finished_G: readonly FinishedRollout<T>[]): FinishedRollout<T>[] {
+  const opened = finished_G.find(({ rollout }) => rollout.parentHash !== UNOPENED);
+  if (opened === undefined) return [...finished_G];
+  const { parentHash } = opened.rollout;
+  return finished_G.map((finished) => {
+    const { rollout } = finished;
+    if (rollout.parentHash !== UNOPENED) return finished;
+    return { ...finished, rollout: { ...rollout, parentHash, finalHash: parentHash } };
+  });
 }
 
 function assertOneParent(finished_G: readonly FinishedRollout<unknown>[], windowId: string): void {

@@ -111,6 +111,60 @@ test('past the retries a platform fault is a fault at every chunk, with its boun
   expect(final).toBeUndefined();
 });
 
+test('a bank that cannot be opened is a fault of its rollout alone, and has the parent of its siblings', async () => {
+  const broken = ({ operation, directory }: Moment) =>
+    operation === 'open' && /1(\.replay)?$/.test(directory) ? ('crash' as const) : undefined;
+  const pool = createPool(2);
+  const group = { ...task({ directory: join(root, 'unopened') }), groupSize: 2 };
+  const [own, lost] = await rollOutGroup({ ...parts(broken), pool }, group, async () => 'done');
+  expect(own?.rollout.outcome.kind).toBe('ok');
+  expect(lost?.rollout).toMatchObject({
+    outcome: { kind: 'fault', boundary: 'harness', message: 'the framework does not start' },
+    writes_T: [],
+    parentHash: own?.rollout.parentHash,
+  });
+  const down = parts(({ operation }) => (operation === 'open' ? 'crash' : undefined));
+  const none = await rollOutGroup(
+    { ...down, pool },
+    { ...group, directory: join(root, 'down') },
+    async () => 'done',
+  );
+  expect(none.map(({ rollout }) => rollout.outcome.kind)).toEqual(['fault', 'fault']);
+});
+
+test('how often a chunk is tried again is a setting', async () => {
+  const once = await roll(parts(inWrite(1, 'crash', 1), { maxRetries: 0 }));
+  expect(once.rollout.outcome.kind).toBe('fault');
+  const patient = await roll(parts(inWrite(1, 'crash', 5), { maxRetries: 5 }));
+  expect(patient.rollout.outcome.kind).toBe('ok');
+});
+
+test('a request that is still in flight after the exam is a platform fault, not the end of the run', async () => {
+  let busy = 1;
+  const reading: Gateway = {
+    ...gateway,
+    openSlot: (options) => {
+      const slot = gateway.openSlot(options);
+      const [take, setPurpose] = [slot.take.bind(slot), slot.setPurpose.bind(slot)];
+      let purpose = 'write';
+      slot.setPurpose = (next) => {
+        purpose = next;
+        setPurpose(next);
+      };
+      slot.take = () => {
+        if (purpose === 'retrieve' && busy-- > 0) throw new Error('1 request is still in flight');
+        return take();
+      };
+      return slot;
+    },
+  };
+  const told: string[] = [];
+  const onRetry: RolloutParts['onRetry'] = ({ boundary }) => told.push(boundary);
+  const { rollout } = await roll(parts(undefined, { gateway: reading, onRetry }));
+  expect(rollout.outcome.kind).toBe('ok');
+  expect(told).toEqual(['gateway']);
+});
+
 test.each([
   ['lose-write', 'store', /failed write: 3 missing/],
   ['wipe', 'store', /failed write: .* missing/],

@@ -1,18 +1,15 @@
 /** One rollout of one window: fork the parent, write chunk after chunk, sit what comes after on the open bank. */
-import { type Fault, FaultError } from '../core/outcome.ts';
+import { boundary, type Fault, FaultError } from '../core/outcome.ts';
 import type { ChunkWrite, Rollout } from '../core/trace.ts';
 import type { Bank } from '../harness/contract.ts';
-import {
-  openSession,
-  type RolloutParts,
-  type RolloutTask,
-  restoreSession,
-  type Session,
-} from './session.ts';
+import { type RolloutParts, type RolloutTask, restoreSession, type Session } from './session.ts';
 import { countListing, writeChunk } from './write-chunk.ts';
 
-/** Platform faults a chunk may have before the rollout is one (definitions §5). */
-const MAX_RETRIES = 2;
+/** Definitions §5: restore the bank before the chunk and try again this often. */
+export const MAX_CHUNK_RETRIES = 2;
+
+/** Parent of a rollout that never saw its empty bank: it was a fault before it could be opened. */
+export const UNOPENED = 'unopened';
 
 /** What is done with the final bank while it is open: the exam in training, nothing in stage 1. */
 export type OnFinal<T> = (bank: Bank, rollout: Rollout) => Promise<T>;
@@ -34,6 +31,7 @@ export async function rollOutWindow<T>(
   task: RolloutTask,
   onFinal: OnFinal<T>,
 ): Promise<FinishedRollout<T>> {
+  const { maxRetries = MAX_CHUNK_RETRIES } = parts;
   const progress: Progress = { writes: [], faults: [] };
   for (;;) {
     parts.signal?.throwIfAborted();
@@ -42,7 +40,7 @@ export async function rollOutWindow<T>(
     } catch (cause) {
       if (!(cause instanceof FaultError)) throw cause;
       progress.faults.push(cause.toFault());
-      if (progress.faults.length > MAX_RETRIES) return faulted(parts, task, progress);
+      if (progress.faults.length > maxRetries) return faulted(parts, task, progress);
       parts.onRetry?.(cause.toFault(), task);
     }
   }
@@ -78,7 +76,7 @@ async function attempt<T>(
   const rollout = describe(parts, task, { ...progress, session });
   session.slot.setPurpose('retrieve');
   const final = await onFinal(session.bank, rollout);
-  const finished = numberCalls(withRetrievalCalls(rollout, session));
+  const finished = numberCalls(await withRetrievalCalls(rollout, session));
   await assertUnchanged(session, rollout);
   await session.bank.close();
   return { rollout: finished, directory: task.directory, final };
@@ -107,8 +105,8 @@ function describe(
 }
 
 /** Calls made while reading are on record with the last write; their purpose says that they are not trainable. */
-function withRetrievalCalls(rollout: Rollout, { slot }: Session): Rollout {
-  const calls = slot.take();
+async function withRetrievalCalls(rollout: Rollout, { slot }: Session): Promise<Rollout> {
+  const calls = await boundary('gateway', () => slot.take());
   if (calls.length === 0) return rollout;
   const last = rollout.writes_T.length - 1;
   const writes_T = rollout.writes_T.map((write, t) =>
@@ -136,16 +134,15 @@ async function assertUnchanged({ bank }: Session, { finalHash }: Rollout): Promi
 }
 
 /** A fault at every chunk: no writes, no loss, no vote, no promotion. */
-async function faulted<T>(
+function faulted<T>(
   parts: RolloutParts,
   task: RolloutTask,
   progress: Progress,
-): Promise<FinishedRollout<T>> {
+): FinishedRollout<T> {
   const fault = progress.faults.at(-1);
   if (fault === undefined) throw new Error('a faulted rollout without a fault');
   const { parent, window, sequence, index, directory } = task;
-  const parentHash =
-    parent.kind === 'bank' ? parent.hash : await hashOfEmpty(parts, task, progress);
+  const parentHash = parent.kind === 'bank' ? parent.hash : (progress.parentHash ?? UNOPENED);
   const rollout: Rollout = {
     windowId: window.id,
     configuration: parts.harness.configuration,
@@ -158,14 +155,4 @@ async function faulted<T>(
     outcome: fault,
   };
   return { rollout, directory };
-}
-
-async function hashOfEmpty(
-  parts: RolloutParts,
-  task: RolloutTask,
-  { parentHash }: Progress,
-): Promise<string> {
-  if (parentHash !== undefined) return parentHash;
-  await using session = await openSession(parts, task);
-  return session.parentHash;
 }

@@ -19,6 +19,8 @@ export interface RolloutParts {
   readonly countTokens: (text: string) => number;
   /** Aborting ends the rollout after the write in hand. */
   readonly signal?: AbortSignal;
+  /** Platform faults a chunk may have before the rollout is one; `MAX_CHUNK_RETRIES` by default. */
+  readonly maxRetries?: number;
   /** Told of every fault that is tried again: it leaves no trace in the rollout. */
   readonly onRetry?: (fault: Fault, task: RolloutTask) => void;
 }

@@ -14,7 +14,7 @@ import { keepStage, renderKeepRequest } from './keep-stage.ts';
 
 /** What a test can make go wrong at one moment. */
 export type Misbehaviour =
-  /** The framework dies in the write. */
+  /** The framework dies in the write, or cannot be started. */
   | 'crash'
   /** The model is asked and its answer is not stored. */
   | 'lose-write'
@@ -69,6 +69,7 @@ async function openMemoryBank(options: OpenOptions, shared: Shared): Promise<Ban
   await mkdir(options.dir, { recursive: true });
   shared.first ??= options.model;
   const trouble = shared.misbehave({ operation: 'open', directory: options.dir });
+  if (trouble === 'crash') throw new FaultError('harness', 'the framework does not start');
   return new MemoryBank(options, shared, await memoriesOf(options.dir, trouble));
 }
 

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { creditOptionsSchema, creditPresets } from '../credit/options.ts';
 import { rewardOptionsSchema, rewardPresets } from '../reward/options.ts';
+import { MAX_CHUNK_RETRIES } from '../rollout/rollout.ts';
 
 export const presetSchema = z.enum(['recommended', 'article']);
 
@@ -21,6 +22,8 @@ export const faultOptionsSchema = z.strictObject({
   maxRolloutShare: z.number().min(0).max(1).default(0.1),
   /** Aborted steps in a row that stop the run. */
   maxAbortedSteps: z.int().positive().default(3),
+  /** How often a chunk is tried again after a platform fault before its rollout is the fault. */
+  chunkRetries: z.int().nonnegative().default(MAX_CHUNK_RETRIES),
   /** How often a void window is tried again before it is skipped and counted. */
   windowRetries: z.int().nonnegative().default(2),
 });
@@ -42,6 +45,8 @@ const loopFields = {
   /** Rows (window, configuration, sequence) of one step. */
   rowsPerStep: z.int().positive().default(4),
   configurations: z.array(z.string().min(1)).min(1),
+  /** Held-out harnesses are trained on only when told twice: listed above, and named here again. */
+  allowHeldOut: z.array(z.string().min(1)).default([]),
   /** Banks open at a time. */
   concurrency: z.int().positive().default(8),
   optimiser: optimiserOptionsSchema.default(optimiserOptionsSchema.parse({})),

@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import type { Sample } from '../core/policy.ts';
 import type { Gateway } from '../gateway/contract.ts';
 import { createGateway } from '../gateway/gateway.ts';
+import { createRng } from '../lib/rng.ts';
 import { readSteps } from '../store/read.ts';
 import { createMemoryHarness, type Moment } from '../testing/memory-harness.ts';
 import { createScratch } from '../testing/scratch.ts';
@@ -85,6 +86,24 @@ const flipped = altering((sample) =>
   sample.kind === 'policy-gradient' ? { ...sample, advantage: -sample.advantage } : sample,
 );
 
+/** Every advantage goes to another sample of its step: as much push as before, and none of it deserved. */
+function shuffled(seed: string): NonNullable<Attempt['wrap']> {
+  const rng = createRng(`${seed}/shuffle`);
+  return (policy) => {
+    const step = policy.step.bind(policy);
+    policy.step = (samples, loss, optimiser) => {
+      const credited = samples.filter((sample) => sample.kind === 'policy-gradient');
+      const dealt = rng.shuffle(credited.map(({ advantage }) => advantage));
+      const strangers = credited.map((sample, i) => ({
+        ...sample,
+        advantage: dealt[i] ?? Number.NaN,
+      }));
+      return step(strangers, loss, optimiser);
+    };
+    return policy;
+  };
+}
+
 describe('learning', { timeout: 30_000 }, () => {
   const seeds = ['a', 'b', 'c'];
   const learn = async (
@@ -109,6 +128,14 @@ describe('learning', { timeout: 30_000 }, () => {
     )) {
       expect(last).toBeLessThan(first);
     }
+  });
+
+  test('with the advantages dealt out at random it gains nothing to speak of', async () => {
+    const many = Array.from({ length: 8 }, (_, i) => `shuffled-${i}`);
+    const runs = many.map((seed) => learn(seed, { wrap: shuffled(seed) }));
+    const gains = (await Promise.all(runs)).map(([first, last]) => last - first);
+    // Each gain is a random walk; with their own advantages the runs above gain 0.5.
+    expect(gains.reduce((sum, gain) => sum + gain, 0) / gains.length).toBeLessThan(0.25);
   });
 });
 
@@ -221,6 +248,19 @@ test('BR-53: columns without variance train nothing, and too many of them raise 
   expect(record?.metrics).toMatchObject({ silentShare: 1, trainedTokens: 0, distinctBanks: 1 / 3 });
   expect(record?.policyVersion).toBe(0);
   expect(alarms).toHaveLength(1);
+});
+
+test('a held-out harness is trained on only when two settings say so', async () => {
+  const harness = { ...createMemoryHarness(), heldOut: true };
+  const attempt = async (allowHeldOut: string[]): Promise<TrainEnd> => {
+    const options = { ...toyRlOptions('s', 1, 3), allowHeldOut };
+    const parts = await toyRlParts({ root, gateway, harnesses: [harness] });
+    await using run = await openToyRun(join(root, `run-${allowHeldOut.join()}`), parts, options);
+    return await trainRl(run, parts, options);
+  };
+  await expect(attempt([])).rejects.toThrow('"memory" is held out');
+  await expect(attempt(['memroy'])).rejects.toThrow('"memroy", which is not among');
+  expect((await attempt(['memory'])).kind).toBe('finished');
 });
 
 function failing(when: (moment: Moment) => boolean) {

@@ -42,6 +42,7 @@ export async function rollOutRows<T>(
         writer,
         countTokens: parts.countTokens,
         pool,
+        maxRetries: options.faults.chunkRetries,
         onRetry: (fault, { index }) => {
           retries.push({ type: 'write-retried', step, configuration, windowId, index, fault });
         },

@@ -42,11 +42,7 @@ export async function openTrainer(
   if (run.nextStep >= options.steps) {
     throw new RunCompleteError(options.steps, requireCheckpoint(run));
   }
-  for (const configuration of options.configurations) {
-    if (harnessOf(parts, configuration).heldOut) {
-      throw new UserError(`configuration "${configuration}" is held out: it is never trained on`);
-    }
-  }
+  refuseHeldOut(parts, options);
   const schedule = new Schedule(parts.artifacts, options);
   const engine = await openEngine(run, parts);
   const emit = async (event: TrainEvent): Promise<void> => {
@@ -68,6 +64,21 @@ export async function openTrainer(
       await engine[Symbol.asyncDispose]();
     },
   };
+}
+
+/** What is kept for evaluation is trained on only where two settings say so; one may be a slip. */
+function refuseHeldOut(parts: TrainParts, { configurations, allowHeldOut }: LoopOptions): void {
+  const stray = allowHeldOut.find((name) => !configurations.includes(name));
+  if (stray !== undefined) {
+    throw new UserError(`allowHeldOut names "${stray}", which is not among the configurations`);
+  }
+  for (const configuration of configurations) {
+    if (harnessOf(parts, configuration).heldOut && !allowHeldOut.includes(configuration)) {
+      throw new UserError(
+        `configuration "${configuration}" is held out for evaluation: name it in allowHeldOut too to train on it`,
+      );
+    }
+  }
 }
 
 /** Runs step after step. An abort ends it between steps or takes back the step in hand. */
