@@ -1,6 +1,8 @@
 /** What an evaluation says about one writer, and how two of them differ: always over the planned items. */
 import { z } from 'zod';
 import type { ExamItem } from '../core/exam.ts';
+import { FaultError } from '../core/outcome.ts';
+import { UserError } from '../lib/user-error.ts';
 import {
   type BootstrapOptions,
   bootstrapDifference,
@@ -53,7 +55,7 @@ export function summariseWriter(
   options: BootstrapOptions,
 ): WriterSummary {
   const scores = chunkScores(windows);
-  if (scores.length === 0) throw new Error('no window was scored: every one of them is a fault');
+  if (scores.length === 0) throw nothingScored(windows);
   return {
     chunkScore: toInterval(bootstrapMean(scores, options)),
     recall: mean(itemScores(windows, ({ kind }) => kind === 'recall')),
@@ -61,6 +63,17 @@ export function summariseWriter(
     protocolErrorRate: mean(malformedCalls(windows)),
     bankTokens: mean(finalBankTokens(windows)),
   };
+}
+
+/** No number can be said, and the reason is somebody else's failure. */
+function nothingScored(windows: readonly EvaluatedWindow[]): Error {
+  const [first] = windows.flatMap((window) => (window.kind === 'fault' ? [window.fault] : []));
+  if (first === undefined)
+    return new UserError('there is nothing to evaluate: the data has no window');
+  return new FaultError(
+    first.boundary,
+    `no window was scored, all ${windows.length} are faults; the first: ${first.message}`,
+  );
 }
 
 /** a − b on the chunks that both were scored on; a fault on either side leaves the pair out and is counted elsewhere. */

@@ -7,7 +7,7 @@ import { sampleCall, sampleRollout } from '../testing/sample-records.ts';
 import { createScratch } from '../testing/scratch.ts';
 import { keptAfter } from './garbage.ts';
 import { lockRun, RunLockedError } from './lock.ts';
-import { listRuns, readManifest, readRollouts, readSteps } from './read.ts';
+import { listRuns, readEvents, readManifest, readRollouts, readSteps } from './read.ts';
 import { createRun, openRun, type Run, resumeRun, type StepCommit } from './run.ts';
 import { type Manifest, manifestSchema } from './schema.ts';
 
@@ -81,6 +81,8 @@ test('a committed step reads back whole, and a resume goes on after it', async (
   expect(await readRollouts(directory, 1)).toEqual([sampleRollout({ windowId: 'w1' })]);
   expect((await readManifest(directory)).seed).toBe('s');
   expect(await listRuns(join(root, 'runs'))).toEqual(['one']);
+  expect(await listRuns(root)).toContain(join('runs', 'one'));
+  expect(await readEvents(directory)).toEqual([{ type: 'started', at: 'now' }]);
 });
 
 test('times do not touch the records: other durations give the same bytes and the same line', async () => {

@@ -152,6 +152,21 @@ describe('eval', () => {
   });
 });
 
+test('a writer that cannot be reached is a fault with its reason, never a score', async () => {
+  const { stdout, stderr, exitCode } = await cli.run(
+    'eval',
+    ...tiny(),
+    '--writer-url',
+    'http://127.0.0.1:9/v1',
+    '--writer-model',
+    'gone',
+  );
+  expect(stderr).toMatch(/upstream failed: no window was scored.*ECONNREFUSED/);
+  expect(stderr).not.toMatch(/\n {4}at /);
+  expect(stdout).toBe('');
+  expect(exitCode).toBe(1);
+});
+
 test('gateway relays whole answers and streams, records them and adds up what they used', async () => {
   await using upstream = await startScriptedUpstream(() => ({
     kind: 'text',
