@@ -10,7 +10,7 @@ import { createMem0Harness } from '../harness/adapters/mem0/adapter.ts';
 import { createHashEmbedder } from '../llm/hash-embedder.ts';
 import { loadTokenizer } from '../tokens/tokenizer.ts';
 import { EXIT } from './exit-codes.ts';
-import { PACKAGE_ROOT } from './package-files.ts';
+import { PINNED } from './package-files.ts';
 import { scratchDirectory } from './scratch-directory.ts';
 import { SHIPPED_POLICIES } from './stack.ts';
 
@@ -35,8 +35,7 @@ const CHECKS: readonly Check[] = [
   {
     name: 'onnxruntime-node',
     run: checkOnnxRuntime,
-    remedy:
-      'ONNXRUNTIME_NODE_INSTALL=skip npm install onnxruntime-node (skip: no GPU build is downloaded, as behind closed networks); without it the local engine runs about 30 times slower',
+    remedy: `ONNXRUNTIME_NODE_INSTALL=skip npm install onnxruntime-node@${PINNED['onnxruntime-node']} (skip: no GPU build is downloaded, as behind closed networks); without it the local engine runs about 30 times slower`,
   },
   {
     name: 'better-sqlite3',
@@ -134,8 +133,7 @@ async function checkSqlite(): Promise<string> {
 }
 
 async function checkMem0Version(): Promise<string> {
-  const { dependencies } = manifestSchema.parse(await readPackage(PACKAGE_ROOT));
-  const pinned = dependencies?.['mem0ai'];
+  const pinned = PINNED['mem0ai'];
   const installed = await installedVersion('mem0ai');
   if (installed !== pinned) throw new Error(`${installed} is installed, ${pinned} is needed`);
   return installed;
@@ -196,11 +194,7 @@ async function checkScratch(): Promise<string> {
   return text;
 }
 
-const manifestSchema = z.looseObject({
-  name: z.string().optional(),
-  version: z.string(),
-  dependencies: z.record(z.string(), z.string()).optional(),
-});
+const manifestSchema = z.looseObject({ version: z.string() });
 
 /** Read from the folder itself: a package's `exports` may hide its package.json. */
 async function installedVersion(name: string): Promise<string> {
