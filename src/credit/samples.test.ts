@@ -31,6 +31,32 @@ describe('samples', () => {
     });
   });
 
+  test('splitting or reordering a chunk’s segments changes neither its advantage nor its mass', () => {
+    const lengths = fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1, maxLength: 5 });
+    fc.assert(
+      fc.property(lengths, fc.double({ min: 0.1, max: 3, noNaN: true }), (tokens, advantage) => {
+        const calls = tokens.map((length, i) => aCall({ id: String(i) }, length));
+        const whole = [
+          aCall(
+            {},
+            tokens.reduce((a, b) => a + b, 0),
+          ),
+        ];
+        for (const variant of [calls, calls.toReversed(), whole]) {
+          const { samples } = toSamples([credited(variant, advantage)], options);
+          expect(new Set(samples.map((sample) => sample.advantage))).toEqual(new Set([advantage]));
+          expect(samples.reduce((mass, { weight }) => mass + weight, 0)).toBeCloseTo(1, 12);
+          for (const { weight, logprobs_N } of samples) {
+            expect(weight / logprobs_N.length).toBeCloseTo(
+              1 / (whole[0]?.segment?.sampledIds.length ?? 0),
+              12,
+            );
+          }
+        }
+      }),
+    );
+  });
+
   test('BR-62: rows are the engine’s own ids; text is never read', () => {
     const call = aCall({ text: 'text that no tokenizer turns into 10, 11' });
     expect(toSamples([credited([call])], options).samples[0]?.tokenIds).toEqual([1, 2, 3, 10, 11]);

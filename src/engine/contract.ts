@@ -75,7 +75,10 @@ export interface PolicyEngine extends AsyncDisposable {
 /** Separate from the student's engine. */
 export interface Teacher {
   readonly vocabularySize: number;
-  /** Top-k at each response position i in [from, length): the distribution that predicts tokenIds[i]. */
+  /**
+   * Top-k at each response position i in [from, length): the distribution that predicts tokenIds[i]; `undefined` where
+   * there is none. A `FaultError` says that the whole segment has none.
+   */
   topK(
     tokenIds: readonly number[],
     from: number,

@@ -9,10 +9,16 @@ export interface Counts {
   readonly saved: number;
 }
 
+export interface ExamCounts {
+  readonly answers: Counts;
+  readonly grades: Counts;
+}
+
 export interface ExamCache {
   answer(key: unknown, ask: () => Promise<string>): Promise<string>;
   grade(key: unknown, ask: () => Promise<Grade>): Promise<Grade>;
-  counts(): { readonly answers: Counts; readonly grades: Counts };
+  /** Since this cache was made. */
+  counts(): ExamCounts;
 }
 
 /** Concurrent askers of one key join; a failure reaches all that joined and is not kept. */

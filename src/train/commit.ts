@@ -2,6 +2,7 @@
 import { rm } from 'node:fs/promises';
 import type { CreditedRollout } from '../core/trace.ts';
 import type { StepReport } from '../engine/contract.ts';
+import type { ExamCounts } from '../exam/cache.ts';
 import type { RowRecord, StepRecord } from '../store/schema.ts';
 import { countFaults } from './admit.ts';
 import type { RolledRow } from './roll-out-rows.ts';
@@ -15,6 +16,7 @@ export interface StepResult {
   readonly promoted: readonly (number | undefined)[];
   readonly outcome: StepRecord['outcome'];
   readonly metrics: Readonly<Record<string, number | undefined>>;
+  readonly exam?: ExamCounts;
 }
 
 /** Commits, drops what no resume needs, and stops a run that cannot go on. */
@@ -44,7 +46,8 @@ export async function commitStep(trainer: Trainer, result: StepResult): Promise<
   const { keep, named } = options.checkpoint;
   await run.collectGarbage({ keepCheckpoints: keep, namedSteps: named });
   await rm(workDirectory, { recursive: true, force: true });
-  await trainer.emit({ type: 'step-committed', record });
+  const { exam } = result;
+  await trainer.emit({ type: 'step-committed', record, ...(exam && { exam }) });
   assertFinite(run.records);
   assertPlatformUp(run.records, options.faults.maxAbortedSteps);
 }

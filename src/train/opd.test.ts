@@ -2,6 +2,7 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { FaultError } from '../core/outcome.ts';
 import type { TopK } from '../core/policy.ts';
 import type { Teacher } from '../engine/contract.ts';
 import type { Gateway } from '../gateway/contract.ts';
@@ -102,6 +103,27 @@ test.each([
 ] as const)('BR-60, silent failure 2: %s stops the run by name', async (_, change, message) => {
   await expect(distil(1, answering(change))).rejects.toThrow(message);
   expect(await readSteps(join(root, 'run'))).toEqual([]);
+});
+
+test('one position without an answer is masked and counted; a teacher that is down on all of them stops the run', async () => {
+  const blind: (parts: OpdParts) => Partial<OpdParts> = ({ teacher }) => {
+    let asked = 0;
+    const topK: Teacher['topK'] = async (tokenIds, from, k) => {
+      asked += 1;
+      if (asked === 1) throw new FaultError('teacher', 'HTTP 503');
+      return await teacher.topK(tokenIds, from, k);
+    };
+    return { teacher: { vocabularySize: teacher.vocabularySize, topK } };
+  };
+  await expect(distil(1, blind)).rejects.toThrow(/teacher-fault: no top-k at \d+ of \d+/);
+  const tolerant = { ...toyOpdOptions('s', 1), maxTeacherFaultShare: 0.9 };
+  const parts = await toyOpdParts({ root, gateway });
+  await using run = await openToyRun(join(root, 'tolerant'), parts, tolerant);
+  await trainOpd(run, { ...parts, ...blind(parts) }, tolerant);
+  const [record] = run.records;
+  expect(record?.outcome.kind).toBe('updated');
+  expect(record?.metrics['teacherFaultShare']).toBeGreaterThan(0);
+  expect(record?.metrics['teacherFaultShare']).toBeLessThan(0.9);
 });
 
 function withLogprobs(value: number) {

@@ -1,9 +1,11 @@
 /** Stage 1, memory on-policy distillation: the student writes, a frozen teacher scores its tokens, one bank goes on. */
 import type { DistillationSample } from '../core/policy.ts';
 import type { Rollout } from '../core/trace.ts';
+import { mapAll } from '../lib/pool.ts';
 import { createRng } from '../lib/rng.ts';
 import type { Run } from '../store/run.ts';
 import { admitStep, assertAllPresent } from './admit.ts';
+import { askTeacher } from './ask-teacher.ts';
 import { toChunkWindows } from './chunk-windows.ts';
 import { commitStep, reportMetrics } from './commit.ts';
 import { writeMetrics } from './metrics.ts';
@@ -13,12 +15,7 @@ import { chooseCandidate } from './promote.ts';
 import { rollOutRows } from './roll-out-rows.ts';
 import { trainedSegments } from './segments.ts';
 import { openTrainer, runSteps, type Trainer } from './trainer.ts';
-import {
-  assertMassHolds,
-  assertSameTokenizer,
-  assertTeacherAnswers,
-  checkTopK,
-} from './tripwires.ts';
+import { assertMassHolds, assertSameTokenizer, assertTeacherAnswers } from './tripwires.ts';
 
 export async function trainOpd(run: Run, parts: OpdParts, options: OpdOptions): Promise<TrainEnd> {
   assertSameTokenizer(parts.tokenizerHashes.student, parts.tokenizerHashes.teacher);
@@ -81,18 +78,13 @@ async function teach(
   rollouts: readonly Rollout[],
   { teacher, options }: Lesson,
 ): Promise<DistillationSample[]> {
-  const { topK: k } = options;
-  const { vocabularySize } = teacher;
-  return await Promise.all(
-    trainedSegments(rollouts).map(({ promptIds, sampledIds }) =>
-      pool.run(async (): Promise<DistillationSample> => {
-        const tokenIds = [...promptIds, ...sampledIds];
-        const from = promptIds.length;
-        const answer = await teacher.topK(tokenIds, from, k);
-        const request = { k, vocabularySize, positions: sampledIds.length };
-        return { kind: 'distillation', tokenIds, from, teacher_N: checkTopK(answer, request) };
-      }),
-    ),
+  return await mapAll(trainedSegments(rollouts), ({ promptIds, sampledIds }) =>
+    pool.run(async (): Promise<DistillationSample> => {
+      const tokenIds = [...promptIds, ...sampledIds];
+      const from = promptIds.length;
+      const teacher_N = await askTeacher(teacher, { tokenIds, from, k: options.topK });
+      return { kind: 'distillation', tokenIds, from, teacher_N };
+    }),
   );
 }
 

@@ -2,6 +2,7 @@
 import type { WindowArtifact } from '../core/exam.ts';
 import type { Fault } from '../core/outcome.ts';
 import type { PolicyEngine, Teacher } from '../engine/contract.ts';
+import type { ExamCounts } from '../exam/cache.ts';
 import type { Examiners } from '../exam/sit.ts';
 import type { Gateway, Writer } from '../gateway/contract.ts';
 import type { Harness } from '../harness/contract.ts';
@@ -63,7 +64,12 @@ export type TrainEvent =
       readonly fault: Fault;
     }
   | { readonly type: 'alarm'; readonly step: number; readonly message: string }
-  | { readonly type: 'step-committed'; readonly record: StepRecord }
+  | {
+      readonly type: 'step-committed';
+      readonly record: StepRecord;
+      /** Answers and grades needed and saved since this process opened the run: no part of the run's identity. */
+      readonly exam?: ExamCounts;
+    }
   | { readonly type: 'stopped'; readonly nextStep: number }
   | { readonly type: 'finished'; readonly steps: number };
 

@@ -2,6 +2,7 @@
 import { cp, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { z } from 'zod';
 import type { Sample } from '../core/policy.ts';
 import type { Gateway } from '../gateway/contract.ts';
 import { createGateway } from '../gateway/gateway.ts';
@@ -248,6 +249,26 @@ test('BR-53: columns without variance train nothing, and too many of them raise 
   expect(record?.metrics).toMatchObject({ silentShare: 1, trainedTokens: 0, distinctBanks: 1 / 3 });
   expect(record?.policyVersion).toBe(0);
   expect(alarms).toHaveLength(1);
+});
+
+test('what identical questions on identical blocks saved is told with each step', async () => {
+  // A decided writer writes much the same bank eight times.
+  await createToyPolicy(join(root, 'start'), [0.97, 0.97, 0.97, 0.01]);
+  const told: unknown[] = [];
+  await train({
+    steps: 1,
+    groupSize: 8,
+    onEvent: (event) => {
+      if (event.type === 'step-committed') told.push(event.exam);
+    },
+  });
+  const counts = z.object({ asked: z.number(), saved: z.number() });
+  const [{ answers, grades }] = z
+    .tuple([z.object({ answers: counts, grades: counts })])
+    .parse(told);
+  expect(answers.saved).toBeGreaterThan(0);
+  expect(answers.saved).toBeLessThan(answers.asked);
+  expect(grades.saved).toBeGreaterThan(0);
 });
 
 test('a held-out harness is trained on only when two settings say so', async () => {

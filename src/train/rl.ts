@@ -79,6 +79,7 @@ export async function trainRl(run: Run, parts: RlParts, options: RlOptions): Pro
       promoted,
       outcome: { kind: report.outcome },
       metrics: { ...metrics, massSkew: batch.massSkew, ...reportMetrics(report) },
+      exam: parts.examiners.cache.counts(),
     });
   });
 }

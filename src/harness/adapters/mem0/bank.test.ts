@@ -230,6 +230,18 @@ test('a bank without a place to send its calls is not opened', async () => {
   ).rejects.toMatchObject({ name: 'FaultError', message: 'Invalid URL' });
 });
 
+test('a bank of more memories than a page of the SDK is listed whole, also after it was opened again', async () => {
+  const dir = newDir();
+  const texts = Array.from({ length: 45 }, (_, i) => `fact number ${i}`);
+  const bank = await open(dir);
+  say(...texts);
+  await bank.write(hello);
+  expect((await bank.list()).map(({ text }) => text)).toEqual(texts);
+  await bank.close();
+  await using again = await open(dir);
+  expect((await again.list()).map(({ text }) => text)).toEqual(texts);
+});
+
 test('a listing that is not the whole store throws', async () => {
   const dir = newDir();
   await using bank = await open(dir);
