@@ -184,6 +184,8 @@ test('BR-65: another data set, seed or configuration refuses to resume and names
   await first[Symbol.asyncDispose]();
   await expect(resumeRun(directory, { ...manifest, dataHash: 'x' })).rejects.toThrow('dataHash');
   await expect(resumeRun(directory, { ...manifest, seed: 'x' })).rejects.toThrow('seed');
+  const taught = { ...manifest, teacherWeightsHash: 'x' };
+  await expect(resumeRun(directory, taught)).rejects.toThrow('another teacherWeightsHash');
   await expect(createRun(directory, manifest)).rejects.toThrow('already holds a run');
   await using again = await openRun(directory, manifest);
   expect(again.nextStep).toBe(0);

@@ -207,7 +207,9 @@ async function verifyStep(layout: RunLayout, record: StepRecord): Promise<void> 
 
 function assertSameManifest(found: Manifest, expected: Manifest, directory: string): void {
   const fields = Object.keys(manifestSchema.shape) as (keyof Manifest)[];
-  const different = fields.filter((field) => hashJson(found[field]) !== hashJson(expected[field]));
+  const identity = (manifest: Manifest, field: keyof Manifest): string =>
+    hashJson([manifest[field]]);
+  const different = fields.filter((field) => identity(found, field) !== identity(expected, field));
   if (different.length > 0) {
     throw new UserError(
       `${directory} was started with another ${different.join(', ')}: resume it with the same, or start a new run`,

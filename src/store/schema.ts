@@ -21,6 +21,8 @@ export const manifestSchema = z.strictObject({
   /** Hash of everything the run reads: windows, probes, questions. */
   dataHash: z.string().min(1),
   startWeightsHash: z.string().min(1),
+  /** Of the frozen teacher, where the run has one. */
+  teacherWeightsHash: z.string().min(1).exactOptional(),
   /** memwriter, node, frameworks, engine. */
   versions: z.record(z.string(), z.string()),
 });

@@ -47,6 +47,11 @@ export async function commitStep(trainer: Trainer, result: StepResult): Promise<
   await run.collectGarbage({ keepCheckpoints: keep, namedSteps: named });
   await rm(workDirectory, { recursive: true, force: true });
   const { exam } = result;
+  for (const { configuration, windowId, attempt, outcome: fate } of record.rows) {
+    if (fate.kind !== 'void' || !fate.skipped) continue;
+    const message = `window ${windowId} (${configuration}) is skipped after ${attempt + 1} attempts`;
+    await trainer.emit({ type: 'alarm', step, message });
+  }
   await trainer.emit({ type: 'step-committed', record, ...(exam && { exam }) });
   assertFinite(run.records);
   assertPlatformUp(run.records, options.faults.maxAbortedSteps);

@@ -12,11 +12,13 @@ export interface RunInputs {
   readonly config: LoopOptions & Readonly<Record<string, unknown>>;
   readonly artifacts: readonly WindowArtifact[];
   readonly startWeights: string;
+  /** Directory of the frozen teacher: another one would teach something else halfway. */
+  readonly teacherWeights?: string;
   readonly versions: Readonly<Record<string, string>>;
 }
 
 export async function describeRun(inputs: RunInputs): Promise<Manifest> {
-  const { kind, config, artifacts, startWeights, versions } = inputs;
+  const { kind, config, artifacts, startWeights, teacherWeights, versions } = inputs;
   return manifestSchema.parse({
     kind,
     seed: config.seed,
@@ -24,6 +26,9 @@ export async function describeRun(inputs: RunInputs): Promise<Manifest> {
     config: z.json().parse(JSON.parse(JSON.stringify(config))),
     dataHash: hashJson(artifacts),
     startWeightsHash: await hashDirectory(startWeights),
+    ...(teacherWeights !== undefined && {
+      teacherWeightsHash: await hashDirectory(teacherWeights),
+    }),
     versions,
   });
 }

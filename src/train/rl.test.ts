@@ -217,7 +217,13 @@ describe('faults', { timeout: 30_000 }, () => {
 
   test('a step with more than a tenth of its rollouts faulted is aborted, its windows are tried again and skipped', async () => {
     const harnesses = [failing(({ directory }) => /\/[01]\/[02]$/.test(directory))];
-    await expect(train({ steps: 5, harnesses })).rejects.toThrow('3 steps in a row were aborted');
+    const alarms: string[] = [];
+    const onEvent = (event: TrainEvent): void => {
+      if (event.type === 'alarm') alarms.push(event.message);
+    };
+    const attempt = train({ steps: 5, harnesses, onEvent });
+    await expect(attempt).rejects.toThrow('3 steps in a row were aborted');
+    expect(alarms).toEqual(Array(2).fill(expect.stringContaining('is skipped after 3 attempts')));
     const records = await readSteps(join(root, 'run'));
     expect(records.map(({ outcome }) => outcome.kind)).toEqual(['aborted', 'aborted', 'aborted']);
     expect(records.map(({ policyVersion }) => policyVersion)).toEqual([0, 0, 0]);
@@ -270,6 +276,21 @@ test('what identical questions on identical blocks saved is told with each step'
   expect(answers.saved).toBeLessThan(answers.asked);
   expect(grades.saved).toBeGreaterThan(0);
 });
+
+test.each([0, 0.7])(
+  'BR-61: a writer that samples at temperature %d is refused before anything runs',
+  async (temperature) => {
+    const options = toyRlOptions('s', 1, 3);
+    const parts = await toyRlParts({ root, gateway });
+    const createWriter: typeof parts.createWriter = (engine) => {
+      const writer = parts.createWriter(engine);
+      return writer.kind === 'render' ? { ...writer, temperature } : writer;
+    };
+    await using run = await openToyRun(join(root, 'run'), parts, options);
+    await expect(trainRl(run, { ...parts, createWriter }, options)).rejects.toThrow('RL needs 1');
+    expect(run.records).toEqual([]);
+  },
+);
 
 test('a held-out harness is trained on only when two settings say so', async () => {
   const harness = { ...createMemoryHarness(), heldOut: true };

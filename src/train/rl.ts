@@ -15,7 +15,7 @@ import type { RlParts, TrainEnd } from './parts.ts';
 import { chooseBest } from './promote.ts';
 import { type RolledRow, rollOutRows } from './roll-out-rows.ts';
 import { openTrainer, runSteps } from './trainer.ts';
-import { assertSamplerAgrees } from './tripwires.ts';
+import { assertSamplerAgrees, assertSamplesAtOne } from './tripwires.ts';
 
 /** Columns without a signal beyond this share raise an alarm. */
 const SILENT_ALARM = 0.5;
@@ -23,6 +23,7 @@ const SILENT_ALARM = 0.5;
 export async function trainRl(run: Run, parts: RlParts, options: RlOptions): Promise<TrainEnd> {
   await using trainer = await openTrainer(run, parts, options);
   const { engine, schedule } = trainer;
+  assertSamplesAtOne(trainer.writer);
   const { groupSize } = options.credit;
   let samplerChecked = false;
 

@@ -1,6 +1,9 @@
 /** Checks that stop a run whose numbers look healthy and mean nothing (definitions §7, silent failures 2 and 3). */
 import type { DistillationSample, PolicyGradientSample, TopK } from '../core/policy.ts';
 import type { PolicyEngine } from '../engine/contract.ts';
+import type { Writer } from '../gateway/contract.ts';
+import { mapAll } from '../lib/pool.ts';
+import { UserError } from '../lib/user-error.ts';
 import type { StepRecord } from '../store/schema.ts';
 
 export class TripwireError extends Error {
@@ -19,12 +22,11 @@ export async function assertSamplerAgrees(
   engine: Pick<PolicyEngine, 'score'>,
   samples: readonly PolicyGradientSample[],
 ): Promise<number> {
-  const differences = await Promise.all(
-    samples.slice(0, AGREEMENT_SAMPLES).map(async ({ tokenIds, from, logprobs_N }) => {
-      const now_N = await engine.score(tokenIds, from);
-      return now_N.map((now, i) => now - at(logprobs_N, i));
-    }),
-  );
+  const checked = samples.slice(0, AGREEMENT_SAMPLES);
+  const differences = await mapAll(checked, async ({ tokenIds, from, logprobs_N }) => {
+    const now_N = await engine.score(tokenIds, from);
+    return now_N.map((now, i) => now - at(logprobs_N, i));
+  });
   const all = differences.flat();
   const ratio = mean(all.map(Math.exp));
   const difference = mean(all.map(Math.abs));
@@ -36,6 +38,14 @@ export async function assertSamplerAgrees(
     );
   }
   return ratio;
+}
+
+/** Recorded log-probabilities are of temperature 1; tokens drawn at another one are not that policy's actions. */
+export function assertSamplesAtOne(writer: Writer): void {
+  if (writer.kind !== 'render' || writer.temperature === 1) return;
+  throw new UserError(
+    `the writer samples at temperature ${writer.temperature}: RL needs 1, where the recorded log-probabilities are`,
+  );
 }
 
 /** Student and teacher must read the same token ids. */
