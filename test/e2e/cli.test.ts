@@ -1,8 +1,10 @@
 /** The command line as people use it: help, mistakes, evaluation, Ctrl-C and resume. */
+import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { setInterval } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -150,6 +152,16 @@ describe('eval', () => {
     expect(writers['tea']?.bankTokens).toBeGreaterThan(0);
     expect(upstream.requests.length).toBeGreaterThan(0);
   });
+});
+
+test('a reader that has seen enough ends the command without a word', async () => {
+  const child = spawn('bash', [
+    '-c',
+    'node --import tsx src/cli/main.ts doctor | true; echo $PIPESTATUS',
+  ]);
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  expect(stdout).toBe('0\n');
+  expect(stderr).toBe('');
 });
 
 test('a writer that cannot be reached is a fault with its reason, never a score', async () => {
