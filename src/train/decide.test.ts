@@ -136,6 +136,8 @@ test('silent failure 3: a write call without tokens is never trained around', ()
   if (write === undefined) throw new Error('no write');
   const broken = sampleRollout({ writes_T: [{ ...write, calls: [sampleCall(), bare] }] });
   expect(() => trainedSegments([broken])).toThrow('missing chunk-to-segment map');
+  const silent = sampleRollout({ writes_T: [{ ...write, calls: [] }] });
+  expect(() => trainedSegments([silent])).toThrow('has no write call');
   const overflow = { ...bare, stopReason: 'overflow' as const };
   const reading = { ...bare, purpose: 'retrieve' as const };
   const whole = sampleRollout({

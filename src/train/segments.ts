@@ -7,9 +7,11 @@ export function trainedSegments(rollouts: readonly Rollout[]): Segment[] {
     outcome.kind === 'ok' ? writes_T : [],
   );
   return writes.flatMap(({ chunkId, calls }) => {
-    const sampled = calls.filter(
-      ({ purpose, stopReason }) => purpose === 'write' && stopReason !== 'overflow',
-    );
+    const written = calls.filter(({ purpose }) => purpose === 'write');
+    if (written.length === 0) {
+      throw new Error(`missing chunk-to-segment map: chunk ${chunkId} has no write call`);
+    }
+    const sampled = written.filter(({ stopReason }) => stopReason !== 'overflow');
     return sampled.map(({ id, segment }) => {
       if (segment === undefined || segment.sampledIds.length === 0) {
         throw new Error(`missing chunk-to-segment map: chunk ${chunkId}, call ${id} has no tokens`);
