@@ -3,7 +3,14 @@ import type { Sample } from '../../core/policy.ts';
 import type { LossOptions, OptimiserOptions, StepReport } from '../contract.ts';
 import { adamStep, gradientNorm, initialOptimiserState } from './adam.ts';
 import type { LlamaConfig } from './config.ts';
-import { type Executor, type FloatArray, floats, type Program, type Tensor } from './executor.ts';
+import {
+  type Executor,
+  type FloatArray,
+  floats,
+  type Program,
+  type Tensor,
+  type Tensors,
+} from './executor.ts';
 import { llamaFeeds } from './llama.ts';
 import { type LossBatch, lossBatches } from './loss-feeds.ts';
 import { buildLossGraph, EMBEDDED_GRADIENT, gradientName, lossKey } from './losses.ts';
@@ -61,10 +68,12 @@ export class Trainer implements AsyncDisposable {
     const limits = { maxTokens: this.#microBatchTokens, contextLength, vocabularySize };
     const batches = lossBatches(samples, loss, limits);
     const metrics = new StepMetrics(loss);
-    this.#gradient.flat.fill(0);
-    for (const batch of batches) {
-      await this.#accumulate(batch, { gradient: this.#gradient, metrics });
+    for (const [index, batch] of batches.entries()) {
+      const results = await this.#run(batch);
+      this.#gather(results, { batch, isFirst: index === 0 });
+      metrics.add(batch, results);
     }
+    if (batches.length === 0) this.#gradient.flat.fill(0);
     const gradient = this.#gradient.flat;
     const gradNorm = gradientNorm(gradient);
     const report = { ...metrics.report(), gradNorm };
@@ -77,20 +86,28 @@ export class Trainer implements AsyncDisposable {
     return { ...report, outcome: 'updated' };
   }
 
-  async #accumulate(batch: LossBatch, { gradient, metrics }: Accumulators): Promise<void> {
+  async #run(batch: LossBatch): Promise<Tensors> {
     const program = await this.#program(batch);
-    const results = await program.run({
+    return program.run({
       ...parameterTensors(this.#parameters),
       ...llamaFeeds(this.#config, batch),
       ...batch.feeds,
     });
-    for (const { name, offset } of gradient.views) {
-      if (!(gradientName(name) in results)) continue;
-      addTo(gradient.flat.subarray(offset), floats(results, gradientName(name)));
+  }
+
+  /** Adds a micro-batch's gradients to the sum; the first one replaces what the last step left there. */
+  #gather(results: Tensors, { batch, isFirst }: Gathering): void {
+    const { views, flat } = this.#gradient;
+    for (const { name, offset, length } of views) {
+      const sum = flat.subarray(offset, offset + length);
+      // The input embedding has no gradient of its own in the graph unless it is also the head.
+      const has = gradientName(name) in results;
+      if (isFirst && has) sum.set(floats(results, gradientName(name)));
+      else if (isFirst) sum.fill(0);
+      else if (has) addTo(sum, floats(results, gradientName(name)));
     }
     const rows = floats(results, EMBEDDED_GRADIENT);
-    scatterRows(viewOf(gradient, EMBEDDING), { rows, ids: batch.tokens });
-    metrics.add(batch, results);
+    scatterRows(viewOf(this.#gradient, EMBEDDING), { rows, ids: batch.tokens });
   }
 
   #program({ spec }: LossBatch): Promise<Program> {
@@ -110,9 +127,9 @@ export class Trainer implements AsyncDisposable {
   }
 }
 
-interface Accumulators {
-  readonly gradient: Parameters;
-  readonly metrics: StepMetrics;
+interface Gathering {
+  readonly batch: LossBatch;
+  readonly isFirst: boolean;
 }
 
 /** Every tensor as a window on the flat array: nothing is copied. */
