@@ -25,7 +25,7 @@ import {
 import { StepMetrics } from './step-metrics.ts';
 
 /** Enough to keep the kernels busy, little enough to stay in memory. */
-const MICRO_BATCH_TOKENS = 4096;
+const MICRO_BATCH_TOKENS = 2048;
 
 export interface TrainerOptions {
   readonly executor: () => Promise<Executor>;
