@@ -79,6 +79,12 @@ describe('samples', () => {
     expect(toSamples([silent], options).samples).toEqual([]);
   });
 
+  test('a call that the platform failed is no action of the policy', () => {
+    const failed = aCall({ id: '1', outcome: aFault('upstream') });
+    const { samples } = toSamples([credited([aCall(), failed])], options);
+    expect(samples).toHaveLength(1);
+  });
+
   test('a faulted rollout is never trained', () => {
     const fault = { ...credited([aCall()]), outcome: aFault('harness'), advantages_T: [] };
     expect(toSamples([fault], options).samples).toEqual([]);

@@ -132,6 +132,14 @@ test('a bank that cannot be opened is a fault of its rollout alone, and has the 
   expect(none.map(({ rollout }) => rollout.outcome.kind)).toEqual(['fault', 'fault']);
 });
 
+test('each chunk has the whole budget of retries: one that lands forgives its faults', async () => {
+  const troubles = [inWrite(0, 'crash', 2), inWrite(1, 'crash', 2), inWrite(2, 'lose-write', 2)];
+  const { rollout } = await roll(
+    parts((moment) => troubles.map((trouble) => trouble(moment)).find((one) => one !== undefined)),
+  );
+  expect(rollout.outcome.kind).toBe('ok');
+});
+
 test('how often a chunk is tried again is a setting', async () => {
   const once = await roll(parts(inWrite(1, 'crash', 1), { maxRetries: 0 }));
   expect(once.rollout.outcome.kind).toBe('fault');

@@ -66,6 +66,8 @@ test('the student approaches the teacher, and each chunk starts from a candidate
   expect(weights[0]).toBeGreaterThan(1);
   expect(weights[1]).toBeLessThan(-1);
   const rows = records.flatMap((record) => record.rows);
+  const chosen = rows.flatMap(({ outcome }) => (outcome.kind === 'promoted' ? outcome.index : []));
+  expect(new Set(chosen)).toEqual(new Set([0, 1]));
   for (const { sequence, windowIndex, parentHash } of rows.filter((row) => row.windowIndex > 0)) {
     const before = rows.find((r) => r.sequence === sequence && r.windowIndex === windowIndex - 1);
     expect(before?.outcome).toMatchObject({ kind: 'promoted', hash: parentHash });

@@ -277,6 +277,16 @@ test('what identical questions on identical blocks saved is told with each step'
   expect(grades.saved).toBeGreaterThan(0);
 });
 
+test('BR-61: an engine whose trainer sees other log-probabilities than its sampler stops the first step', async () => {
+  const wrap = (policy: ToyPolicy): ToyPolicy => {
+    const score = policy.score.bind(policy);
+    policy.score = async (ids, from) => (await score(ids, from)).map((logprob) => logprob - 0.2);
+    return policy;
+  };
+  await expect(train({ steps: 1, wrap })).rejects.toThrow('sampler and trainer disagree');
+  expect(await readSteps(join(root, 'run'))).toEqual([]);
+});
+
 test.each([0, 0.7])(
   'BR-61: a writer that samples at temperature %d is refused before anything runs',
   async (temperature) => {

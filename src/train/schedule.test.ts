@@ -86,6 +86,18 @@ test('a void window is tried again with its parent unchanged; a skipped one is l
   expect(new Set(chain.map(({ parentHash }) => parentHash)).size).toBe(1);
 });
 
+test('a replica whose first window is skipped goes on from the empty bank, not from the replica before', () => {
+  const steps = play(12, ({ sequence, windowIndex, attempt }) => {
+    if (windowIndex > 0 || sequence.endsWith('/0')) return 'promoted';
+    return attempt < 2 ? 'void' : 'skipped';
+  });
+  const followers = steps
+    .flat()
+    .filter(({ sequence, windowIndex }) => sequence.endsWith('/1') && windowIndex === 1);
+  expect(followers.length).toBeGreaterThan(0);
+  expect(followers.map(({ parentHash }) => parentHash)).toEqual(followers.map(() => undefined));
+});
+
 test('BR-65: the plan after any number of records is that of the uninterrupted run', () => {
   fc.assert(
     fc.property(fc.array(fc.constantFrom<Fate>('promoted', 'void', 'skipped')), (fates) => {
