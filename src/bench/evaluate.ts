@@ -67,9 +67,11 @@ async function evaluateUser(
     evaluated.push(window);
     parts.onWindow?.(window);
     const used: Parent = parent;
-    if (window.kind === 'fault') broken = window.fault;
-    else {
-      const directory = bankDirectory(parts, artifact);
+    const directory = bankDirectory(parts, artifact);
+    if (window.kind === 'fault') {
+      broken = window.fault;
+      await rm(directory, { recursive: true, force: true });
+    } else {
       parent = { kind: 'bank', directory, hash: window.rollout.finalHash };
     }
     if (used.kind === 'bank' && used !== parent) await rm(used.directory, { recursive: true });

@@ -149,6 +149,13 @@ test.each([
   ]);
 });
 
+test('an overloaded provider that speaks of context is a fault, not an overflow', async () => {
+  const error = { message: 'the context window service is overloaded' };
+  await using b = await bench(Array(3).fill({ kind: 'status', status: 503, error }));
+  expect((await post(b.slot, ask('extract: x'))).status).toBe(400);
+  expect(b.slot.take()).toMatchObject([{ outcome: { kind: 'fault', boundary: 'upstream' } }]);
+});
+
 test('a stream passes through as it arrives and is recorded whole', async () => {
   await using b = await bench([{ kind: 'status', status: 500 }, say('["héé 🐱"]')]);
   const sdk = new OpenAI({ baseURL: b.slot.model.baseUrl, apiKey: b.slot.model.apiKey });

@@ -114,9 +114,13 @@ export async function restoreSession(
   const last = writes.at(-1);
   if (last === undefined) return await openSession(parts, task);
   const directory = `${task.directory}.replay`;
-  await replay(parts, { ...task, directory }, writes);
-  const parent: Parent = { kind: 'bank', directory, hash: last.hashAfter };
-  return await openSession(parts, { ...task, parent });
+  try {
+    await replay(parts, { ...task, directory }, writes);
+    const parent: Parent = { kind: 'bank', directory, hash: last.hashAfter };
+    return await openSession(parts, { ...task, parent });
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
 }
 
 async function replay(

@@ -146,7 +146,10 @@ test('reads change nothing, and the hash names content, not ids or times of day'
   expect(await ids(again)).not.toEqual(await ids(twin));
   await twin.write(chunk('2024-05-09T01:00:00Z', { role: 'user', text: 'hello' }));
   expect(await twin.contentHash()).not.toBe(hash);
-  await Promise.all([again.close(), twin.close()]);
+  const later = await open(newDir());
+  await later.write(chunk('2024-05-09T01:00:00Z', { role: 'user', text: 'hello' }));
+  expect(await later.contentHash()).not.toBe(hash);
+  await Promise.all([again.close(), twin.close(), later.close()]);
 });
 
 test('forks of a closed bank start equal and grow apart', async () => {
@@ -240,6 +243,21 @@ test('a bank of more memories than a page of the SDK is listed whole, also after
   await bank.close();
   await using again = await open(dir);
   expect((await again.list()).map(({ text }) => text)).toEqual(texts);
+});
+
+test('messages that the SDK failed to save, and said nothing about, are a fault of the store', async () => {
+  const dir = newDir();
+  await using bank = await open(dir);
+  const history = new Database(join(dir, 'history.db'));
+  history.exec(
+    `CREATE TRIGGER full BEFORE INSERT ON messages BEGIN SELECT RAISE(FAIL, 'disk full'); END`,
+  );
+  history.close();
+  say('seen');
+  await expect(bank.write(hello)).rejects.toMatchObject({
+    boundary: 'store',
+    message: '0 of 1 recent messages were saved',
+  });
 });
 
 test('a listing that is not the whole store throws', async () => {
