@@ -1,5 +1,5 @@
 /** Rollouts tell the policy's failures from the platform's, and never lose, cap or confuse a bank in silence. */
-import { rm } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { WindowArtifact } from '../core/exam.ts';
@@ -96,6 +96,7 @@ test.each([0, 1, 2])(
     for (const trouble of ['crash', 'lose-write', 'wipe', 'no-call'] as const) {
       const shaken = await roll(parts(inWrite(t, trouble, 2)));
       expect(withoutTimes(shaken)).toEqual(withoutTimes(calm));
+      expect((await readdir(root)).filter((name) => name.includes('replay'))).toEqual([]);
     }
   },
 );

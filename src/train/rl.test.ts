@@ -215,6 +215,18 @@ describe('faults', { timeout: 30_000 }, () => {
     expect(record?.rows.map(({ outcome }) => outcome.kind)).toEqual(['promoted', 'promoted']);
   });
 
+  test('the retries of a chunk are the run’s own setting', async () => {
+    let left = 1;
+    const harnesses = [failing(({ directory }) => directory.endsWith('/0/3') && left-- > 0)];
+    const defaults = toyRlOptions('s', 1);
+    const options = { ...defaults, faults: { ...defaults.faults, chunkRetries: 0 } };
+    const parts = await toyRlParts({ root, gateway, harnesses });
+    await using run = await openToyRun(join(root, 'run'), parts, options);
+    await trainRl(run, parts, options);
+    expect(run.records[0]?.faults.rollouts).toEqual({ harness: 1 });
+    expect(run.manifest.config).toMatchObject({ faults: { chunkRetries: 0 } });
+  });
+
   test('a step with more than a tenth of its rollouts faulted is aborted, its windows are tried again and skipped', async () => {
     const harnesses = [failing(({ directory }) => /\/[01]\/[02]$/.test(directory))];
     const alarms: string[] = [];
