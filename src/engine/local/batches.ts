@@ -1,5 +1,5 @@
 /** Packs segments of different lengths into right-padded batches of bounded size. */
-import { LENGTH_MULTIPLE, type LlamaBatch } from './llama.ts';
+import { type DecoderBatch, LENGTH_MULTIPLE } from './decoder.ts';
 
 /** A segment and the range [from, length) of its tokens whose predictions matter. */
 export interface Segment {
@@ -7,7 +7,7 @@ export interface Segment {
   readonly from: number;
 }
 
-export interface SegmentBatch<S extends Segment> extends LlamaBatch {
+export interface SegmentBatch<S extends Segment> extends DecoderBatch {
   readonly segments: readonly S[];
 }
 
@@ -16,6 +16,8 @@ export interface BatchLimits {
   readonly maxTokens: number;
   readonly contextLength: number;
   readonly vocabularySize: number;
+  /** Only segments of one padded length share a batch, so that no result depends on what else was asked. */
+  readonly uniform?: boolean;
 }
 
 /** Longest first, so that neighbours are alike; the order of equals is kept, so the split is the same every time. */
@@ -28,8 +30,11 @@ export function packSegments<S extends Segment>(
   const batches: SegmentBatch<S>[] = [];
   while (ordered.length > 0) {
     const length = paddedLength(ordered[0]);
+    const alike = limits.uniform
+      ? ordered.filter((segment) => paddedLength(segment) === length).length
+      : ordered.length;
     const count = Math.max(1, Math.floor(limits.maxTokens / length));
-    batches.push(pad(ordered.splice(0, count), length));
+    batches.push(pad(ordered.splice(0, Math.min(count, alike)), length));
   }
   return batches;
 }

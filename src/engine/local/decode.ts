@@ -1,19 +1,14 @@
 /** One decoding step as a graph: a token for each running call, its cache only read, its new key and value handed back. */
 import { binary, Tape, unary } from './autodiff.ts';
 import type { LlamaConfig } from './config.ts';
+import { rotaryLength, rotaryTables } from './decoder.ts';
 import { floats, type Tensors } from './executor.ts';
 import type { Graph, Shape, Value } from './graph.ts';
-import { feedForward } from './inference.ts';
+import { gatedUnit } from './inference.ts';
 import { cacheNames } from './key-value-cache.ts';
-import { rotaryLength, rotaryTables } from './llama.ts';
 import { fusedProduct, linear } from './ops.ts';
 import { rmsNorm } from './ops-transformer.ts';
-import {
-  INFERENCE_EMBEDDING,
-  INFERENCE_HEAD,
-  inferenceNames,
-  inferenceShapes,
-} from './published.ts';
+import { INFERENCE_EMBEDDING, INFERENCE_HEAD, inferenceName } from './published.ts';
 
 const BATCH = 'batch';
 const CAPACITY = 'capacity';
@@ -43,16 +38,10 @@ interface Build {
 export function buildDecodeGraph(config: LlamaConfig, weights: Tensors): Graph {
   const tape = new Tape();
   const { graph } = tape;
-  const constants = new Map(
-    inferenceShapes(config).map(([name, shape]) => [
-      name,
-      graph.table(floats(weights, name), shape),
-    ]),
-  );
   const weight = (name: string): Value => {
-    const value = constants.get(name);
-    if (value === undefined) throw new Error(`no weight ${name}`);
-    return value;
+    const tensor = weights[name];
+    if (tensor === undefined) throw new Error(`no weight ${name}`);
+    return graph.table(floats(weights, name), tensor.dims);
   };
   const { cos, sin } = rotaryTables(config);
   const tableShape: Shape = [rotaryLength(config), config.headDim / 2];
@@ -124,8 +113,17 @@ function attend(build: Build, hidden: Value, layer: number): Value {
     { op: 'Reshape', inputs: [attended, graph.integers([0, -1])] },
     { shape: [BATCH, heads * headDim] },
   );
-  const output = weight(inferenceNames(layer).output);
+  const output = weight(inferenceName(layer, 'output'));
   return linear(tape, flat, { weight: output, residual: hidden });
+}
+
+/** The second half of a block, with its residual. */
+function feedForward({ tape, config, weight }: Build, hidden: Value, layer: number): Value {
+  const normed = rmsNorm(tape, hidden, config.rmsNormEpsilon);
+  const gate = linear(tape, normed, { weight: weight(inferenceName(layer, 'gate')) });
+  const up = linear(tape, normed, { weight: weight(inferenceName(layer, 'up')) });
+  const down = weight(inferenceName(layer, 'down'));
+  return linear(tape, gatedUnit(tape, gate, up), { weight: down, residual: hidden });
 }
 
 interface Projected {
@@ -142,7 +140,7 @@ function project(build: Build, hidden: Value, layer: number): Projected {
   const rotatedWidth = (heads + keyValueHeads) * headDim;
   const keyWidth = keyValueHeads * headDim;
   const normed = rmsNorm(tape, hidden, config.rmsNormEpsilon);
-  const joined = linear(tape, normed, { weight: weight(inferenceNames(layer).attention) });
+  const joined = linear(tape, normed, { weight: weight(inferenceName(layer, 'attention')) });
   const cut = (value: Value, axis: number, sizes: readonly [number, number]): [Value, Value] => {
     const lead = value.shape.slice(0, -1);
     const described = sizes.map((size) => ({ shape: [...lead, size] }));

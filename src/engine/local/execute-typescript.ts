@@ -2,14 +2,14 @@
 import type { Executor, FloatArray, Program, Tensor, Tensors } from './executor.ts';
 import type { Graph, Node } from './graph.ts';
 import type { Kernel } from './kernels.ts';
-import { attentionKernels } from './kernels-attention.ts';
 import { elementwiseKernels } from './kernels-elementwise.ts';
 import { layoutKernels } from './kernels-layout.ts';
 import { productKernels } from './kernels-products.ts';
+import { rotaryKernels } from './kernels-rotary.ts';
 import { rowKernels } from './kernels-rows.ts';
 
 const KERNELS: Readonly<Record<string, Kernel>> = {
-  ...attentionKernels,
+  ...rotaryKernels,
   ...elementwiseKernels,
   ...layoutKernels,
   ...productKernels,

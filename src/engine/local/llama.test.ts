@@ -3,10 +3,10 @@ import type { Sample, TopK } from '../../core/policy.ts';
 import { createRng } from '../../lib/rng.ts';
 import type { LossOptions } from '../contract.ts';
 import type { LlamaConfig } from './config.ts';
+import { decoderFeeds } from './decoder.ts';
 import { createOrtExecutor } from './execute-ort.ts';
 import { createTypescriptExecutor } from './execute-typescript.ts';
 import { type Executor, type FloatArray, floats, type Tensor, type Tensors } from './executor.ts';
-import { llamaFeeds } from './llama.ts';
 import { lossBatches } from './loss-feeds.ts';
 import { buildLossGraph, EMBEDDED_GRADIENT, gradientName } from './losses.ts';
 import { EMBEDDING } from './parameters.ts';
@@ -66,7 +66,7 @@ async function lossAndGradients(
   if (batch === undefined) throw new Error('there is nothing to train');
   const program = await executor.compile(buildLossGraph(config, batch.spec));
   const run = (weights: Tensors): Promise<Tensors> =>
-    program.run({ ...weights, ...llamaFeeds(config, batch), ...batch.feeds });
+    program.run({ ...weights, ...decoderFeeds(config, batch), ...batch.feeds });
   return { run, tokens: batch.tokens };
 }
 

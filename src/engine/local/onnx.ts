@@ -6,7 +6,7 @@ const DATA_TYPE: Readonly<Record<DType, number>> = { f32: 1, i32: 6, i64: 7, boo
 const IR_VERSION = 9;
 const OPSET = 20;
 const CONTRIB = 'com.microsoft';
-const CONTRIB_OPS = new Set(['FusedMatMul', 'RotaryEmbedding', 'GroupQueryAttention', 'QuickGelu']);
+const CONTRIB_OPS = new Set(['FusedMatMul', 'RotaryEmbedding', 'QuickGelu']);
 const FLOAT_ATTRIBUTES = new Set(['alpha', 'beta', 'epsilon', 'scale']);
 const ATTRIBUTE_TYPE = { float: 1, int: 2, ints: 7 } as const;
 

@@ -1,45 +1,24 @@
-/** Weights as the inference graphs want them: scales folded, projections joined, copied once and never trained. */
+/** Weights as the inference graphs want them: scales folded in, copied once and never trained. */
+
 import type { LlamaConfig } from './config.ts';
+import type { DecoderLayer } from './decoder.ts';
 import type { Tensor, Tensors } from './executor.ts';
 import { EMBEDDING, FINAL_NORM, HEAD, type LocalModel, layerNames, viewOf } from './parameters.ts';
 
 export interface PublishedWeights {
   readonly version: number;
-  /** Fed to every run. */
+  /** By the names below. */
   readonly tensors: Tensors;
-}
-
-export function inferenceNames(layer: number) {
-  return {
-    attention: `layer ${layer} query key value`,
-    output: `layer ${layer} output`,
-    gate: `layer ${layer} gate`,
-    up: `layer ${layer} up`,
-    down: `layer ${layer} down`,
-  } as const;
 }
 
 export const INFERENCE_EMBEDDING = 'embedding';
 export const INFERENCE_HEAD = 'head';
 
-/** Shape of every fed weight. */
-export function inferenceShapes(config: LlamaConfig): readonly (readonly [string, number[]])[] {
-  const { hiddenSize, intermediateSize, headDim, heads, keyValueHeads, vocabularySize } = config;
-  const layers = Array.from({ length: config.layers }, (_, layer): [string, number[]][] => {
-    const names = inferenceNames(layer);
-    return [
-      [names.attention, [(heads + 2 * keyValueHeads) * headDim, hiddenSize]],
-      [names.output, [hiddenSize, heads * headDim]],
-      [names.gate, [intermediateSize, hiddenSize]],
-      [names.up, [intermediateSize, hiddenSize]],
-      [names.down, [hiddenSize, intermediateSize]],
-    ];
-  });
-  return [
-    [INFERENCE_EMBEDDING, [vocabularySize, hiddenSize]],
-    ...layers.flat(),
-    [INFERENCE_HEAD, [vocabularySize, hiddenSize]],
-  ];
+/** `attention` is query, key and value below each other: the same numbers, for products with few rows. */
+export type InferenceWeight = keyof DecoderLayer | 'attention';
+
+export function inferenceName(layer: number, weight: InferenceWeight): string {
+  return `layer ${layer} ${weight}`;
 }
 
 export function publishWeights(
@@ -47,30 +26,49 @@ export function publishWeights(
   version: number,
 ): PublishedWeights {
   const view = (name: string): Float32Array => viewOf(parameters, name);
-  const arrays = new Map<string, Float32Array>();
+  const { hiddenSize, vocabularySize } = config;
+  const tensors: Record<string, Tensor> = {
+    [INFERENCE_EMBEDDING]: { dims: [vocabularySize, hiddenSize], data: view(EMBEDDING).slice() },
+    [INFERENCE_HEAD]: {
+      dims: [vocabularySize, hiddenSize],
+      data: folded(view(config.tiedEmbeddings ? EMBEDDING : HEAD), view(FINAL_NORM)),
+    },
+  };
   for (let layer = 0; layer < config.layers; layer++) {
-    const from = layerNames(layer);
-    const to = inferenceNames(layer);
-    const input = view(from.inputNorm);
-    const post = view(from.postNorm);
-    const joined = [from.query, from.key, from.value].map((name) => folded(view(name), input));
-    arrays.set(to.attention, concatenate(joined));
-    arrays.set(to.output, view(from.output).slice());
-    arrays.set(to.gate, folded(view(from.gate), post));
-    arrays.set(to.up, folded(view(from.up), post));
-    arrays.set(to.down, view(from.down).slice());
+    for (const [weight, tensor] of publishLayer(config, layer, view)) {
+      tensors[inferenceName(layer, weight)] = tensor;
+    }
   }
-  const head = view(config.tiedEmbeddings ? EMBEDDING : HEAD);
-  arrays.set(INFERENCE_EMBEDDING, view(EMBEDDING).slice());
-  arrays.set(INFERENCE_HEAD, folded(head, view(FINAL_NORM)));
-  const tensors = Object.fromEntries(
-    inferenceShapes(config).map(([name, dims]): [string, Tensor] => {
-      const data = arrays.get(name);
-      if (data === undefined) throw new Error(`no weights for ${name}`);
-      return [name, { dims, data }];
-    }),
-  );
   return { version, tensors };
+}
+
+function publishLayer(
+  { hiddenSize, intermediateSize, heads, keyValueHeads, headDim }: LlamaConfig,
+  layer: number,
+  view: (name: string) => Float32Array,
+): [InferenceWeight, Tensor][] {
+  const names = layerNames(layer);
+  const input = view(names.inputNorm);
+  const post = view(names.postNorm);
+  const projections = [names.query, names.key, names.value].map((name) =>
+    folded(view(name), input),
+  );
+  const joined = concatenate(projections);
+  const [queries, keys] = [heads * headDim, keyValueHeads * headDim];
+  const rows = (start: number, count: number): Tensor => ({
+    dims: [count, hiddenSize],
+    data: joined.subarray(start * hiddenSize, (start + count) * hiddenSize),
+  });
+  return [
+    ['attention', rows(0, queries + 2 * keys)],
+    ['query', rows(0, queries)],
+    ['key', rows(queries, keys)],
+    ['value', rows(queries + keys, keys)],
+    ['output', { dims: [hiddenSize, queries], data: view(names.output).slice() }],
+    ['gate', { dims: [intermediateSize, hiddenSize], data: folded(view(names.gate), post) }],
+    ['up', { dims: [intermediateSize, hiddenSize], data: folded(view(names.up), post) }],
+    ['down', { dims: [hiddenSize, intermediateSize], data: view(names.down).slice() }],
+  ];
 }
 
 /** Each column of weight[m,k] times scale[k]. */

@@ -3,11 +3,11 @@ import { createRng, type Rng } from '../../lib/rng.ts';
 import { type Completion, ContextOverflowError, type SampleOptions } from '../contract.ts';
 import type { LlamaConfig } from './config.ts';
 import { buildDecodeGraph } from './decode.ts';
+import { LENGTH_MULTIPLE } from './decoder.ts';
 import { drawToken } from './draw.ts';
 import { type Executor, type FloatArray, floats, type Program } from './executor.ts';
 import { buildInferenceGraph, inferenceFeeds } from './inference.ts';
 import { KeyValueCache } from './key-value-cache.ts';
-import { LENGTH_MULTIPLE } from './llama.ts';
 import type { PublishedWeights } from './published.ts';
 
 const SLOTS = 64;
@@ -114,22 +114,22 @@ export class Sampler implements AsyncDisposable {
   async #prefill(calls: readonly Call[], weights: PublishedWeights): Promise<void> {
     const groups = byPrompt(calls);
     const prompts = groups.map(([first]) => first.promptIds);
-    const lengths = prompts.map((prompt) => prompt.length);
-    const length = paddedLength(Math.max(...lengths));
+    const length = Math.max(...prompts.map(paddedLength));
     const tokens = new Int32Array(prompts.length * length);
     for (const [row, prompt] of prompts.entries()) tokens.set(prompt, row * length);
-    const rows = lengths.map((count, row) => row * length + count - 1);
+    const rows = Int32Array.from(prompts, (prompt, row) => row * length + prompt.length - 1);
     const prefill = await this.#prefillProgram();
-    const feeds = inferenceFeeds({ length, tokens, lengths, rows });
-    const results = await prefill.run({ ...weights.tensors, ...feeds });
-    const probabilities = floats(results, 'logprobs').map(Math.exp);
-    this.#cache.reserve(Math.max(...lengths) + 1);
+    const batch = { batch: prompts.length, length, tokens, rows };
+    const results = await prefill.run(inferenceFeeds(this.#config, batch, weights));
+    const logprobs = floats(results, 'logprobs');
+    const probabilities = logprobs.map(Math.exp);
+    this.#cache.reserve(Math.max(...prompts.map((prompt) => prompt.length)) + 1);
     for (const [row, group] of groups.entries()) {
       for (const call of group) {
         const prompt = { row, length: call.promptIds.length, padded: length };
         this.#cache.load(this.#active.length, results, prompt);
         this.#active.push(call);
-        this.#draw(call, { logprobs: floats(results, 'logprobs'), probabilities, row });
+        this.#draw(call, { logprobs, probabilities, row });
       }
     }
     this.#retire();
@@ -249,18 +249,22 @@ interface DrawnRow {
   readonly row: number;
 }
 
-/** Splits so that no prefill exceeds the budget; order is kept. */
+/**
+ * Prompts of one padded length go together, at most `PREFILL_TOKENS` of them: what a call gets then does not
+ * depend on the length of others.
+ */
 function prefillGroups(calls: readonly Call[]): Call[][] {
   const groups: Call[][] = [];
-  let longest = 0;
+  const open = new Map<number, Call[]>();
   for (const call of calls) {
-    const group = groups.at(-1);
-    longest = Math.max(longest, paddedLength(call.promptIds.length));
-    if (group !== undefined && (group.length + 1) * longest <= PREFILL_TOKENS) {
+    const length = paddedLength(call.promptIds);
+    const group = open.get(length);
+    if (group !== undefined && (group.length + 1) * length <= PREFILL_TOKENS) {
       group.push(call);
     } else {
-      groups.push([call]);
-      longest = paddedLength(call.promptIds.length);
+      const fresh = [call];
+      open.set(length, fresh);
+      groups.push(fresh);
     }
   }
   return groups;
@@ -278,6 +282,6 @@ function byPrompt(calls: readonly Call[]): [Call, ...Call[]][] {
   return [...groups.values()];
 }
 
-function paddedLength(length: number): number {
-  return Math.ceil(length / LENGTH_MULTIPLE) * LENGTH_MULTIPLE;
+function paddedLength(prompt: readonly number[]): number {
+  return Math.ceil(prompt.length / LENGTH_MULTIPLE) * LENGTH_MULTIPLE;
 }

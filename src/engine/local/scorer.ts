@@ -1,6 +1,12 @@
 /** Forward-only answers over whole segments: log-probabilities of given tokens, and the k likeliest at each position. */
 import type { TopK } from '../../core/policy.ts';
-import { packSegments, type Segment, type SegmentBatch, targets } from './batches.ts';
+import {
+  type BatchLimits,
+  packSegments,
+  type Segment,
+  type SegmentBatch,
+  targets,
+} from './batches.ts';
 import type { LlamaConfig } from './config.ts';
 import { type Executor, floats, type Program, type Tensors } from './executor.ts';
 import {
@@ -42,9 +48,7 @@ class BatchedForward implements AsyncDisposable {
   }
 
   async ask(segment: Segment, weights: PublishedWeights): Promise<RowRange> {
-    const { contextLength, vocabularySize } = this.#config;
-    const limits = { maxTokens: BATCH_TOKENS, contextLength, vocabularySize };
-    packSegments([segment], limits);
+    packSegments([segment], this.#limits());
     const answer = new Promise<RowRange>((resolve, reject) => {
       this.#waiting.push({ ...segment, weights, resolve, reject });
     });
@@ -60,8 +64,6 @@ class BatchedForward implements AsyncDisposable {
 
   async #run(): Promise<void> {
     await new Promise(setImmediate);
-    const { contextLength, vocabularySize } = this.#config;
-    const limits = { maxTokens: BATCH_TOKENS, contextLength, vocabularySize };
     while (this.#waiting.length > 0) {
       const calls = this.#waiting;
       this.#waiting = [];
@@ -70,11 +72,16 @@ class BatchedForward implements AsyncDisposable {
         byWeights.set(call.weights, [...(byWeights.get(call.weights) ?? []), call]);
       }
       for (const [weights, group] of byWeights) {
-        for (const batch of packSegments(group, limits)) await this.#answer(batch, weights);
+        for (const batch of packSegments(group, this.#limits())) await this.#answer(batch, weights);
       }
     }
     // Here and not in a later microtask: a call made in between would find nobody to serve it.
     this.#loop = undefined;
+  }
+
+  #limits(): BatchLimits {
+    const { contextLength, vocabularySize } = this.#config;
+    return { maxTokens: BATCH_TOKENS, contextLength, vocabularySize, uniform: true };
   }
 
   async #answer(batch: SegmentBatch<Call>, weights: PublishedWeights): Promise<void> {
@@ -96,12 +103,10 @@ class BatchedForward implements AsyncDisposable {
       executor.compile(buildInferenceGraph(this.#config, this.#head)),
     );
     const program = await this.#program;
-    const { length, tokens, rows } = batch;
-    const lengths = batch.segments.map(({ tokenIds }) => Math.max(1, tokenIds.length - 1));
-    const feeds = inferenceFeeds({ length, tokens, lengths, rows });
+    const feeds = inferenceFeeds(this.#config, batch, weights);
     const ids = atLeastTwo(targets(batch));
     const extra = this.#head.kind === 'score' ? { ids: { dims: [ids.length, 1], data: ids } } : {};
-    return program.run({ ...weights.tensors, ...feeds, ...extra });
+    return program.run({ ...feeds, ...extra });
   }
 }
 

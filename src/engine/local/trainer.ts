@@ -3,6 +3,7 @@ import type { Sample } from '../../core/policy.ts';
 import type { LossOptions, OptimiserOptions, StepReport } from '../contract.ts';
 import { adamStep, gradientNorm, initialOptimiserState } from './adam.ts';
 import type { LlamaConfig } from './config.ts';
+import { decoderFeeds } from './decoder.ts';
 import {
   type Executor,
   type FloatArray,
@@ -11,7 +12,6 @@ import {
   type Tensor,
   type Tensors,
 } from './executor.ts';
-import { llamaFeeds } from './llama.ts';
 import { type LossBatch, lossBatches } from './loss-feeds.ts';
 import { buildLossGraph, EMBEDDED_GRADIENT, gradientName, lossKey } from './losses.ts';
 import {
@@ -90,7 +90,7 @@ export class Trainer implements AsyncDisposable {
     const program = await this.#program(batch);
     return program.run({
       ...parameterTensors(this.#parameters),
-      ...llamaFeeds(this.#config, batch),
+      ...decoderFeeds(this.#config, batch),
       ...batch.feeds,
     });
   }

@@ -6,10 +6,11 @@ import { z } from 'zod';
 import type { CrossEntropySample } from '../../core/policy.ts';
 import { Tape } from './autodiff.ts';
 import { packSegments } from './batches.ts';
+import { decoderFeeds } from './decoder.ts';
 import { createOrtExecutor } from './execute-ort.ts';
 import { createTypescriptExecutor } from './execute-typescript.ts';
 import { type Executor, floats } from './executor.ts';
-import { buildLlama, llamaFeeds } from './llama.ts';
+import { buildLlama } from './llama.ts';
 import { viewOf } from './parameters.ts';
 import { loadPolicy } from './policy-directory.ts';
 import { readSafetensors } from './safetensors.ts';
@@ -64,7 +65,7 @@ describe.each(CASES)('%s', (name) => {
       const segments = [{ tokenIds: [...tokenIds, 0], from: 1 }];
       const [batch] = packSegments(segments, { maxTokens: 64, contextLength, vocabularySize });
       if (batch === undefined || program === undefined) throw new Error('nothing to run');
-      const feeds = { ...parameterTensors(model.parameters), ...llamaFeeds(model.config, batch) };
+      const feeds = { ...parameterTensors(model.parameters), ...decoderFeeds(model.config, batch) };
       const logits = floats(await program.run(feeds), 'logits');
       expect(relativeError(logits, reference(`logits.${i}`))).toBeLessThan(RELATIVE);
     }
