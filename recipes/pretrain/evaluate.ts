@@ -20,6 +20,8 @@ export interface Evaluation {
   readonly chunks: number;
   /** By kind of value; `old` are values that only bank or history show. */
   readonly copied: Readonly<Record<string, Tally>>;
+  /** The same, only where a memory begins as the ideal one does up to the value: what a careless writer can, not what he chose. */
+  readonly copiedWhereTried: Readonly<Record<string, Tally>>;
   /** Memories that are word for word what the careful clerk writes, of all he writes. */
   readonly exact: Tally;
   readonly protocolErrors: Tally;
@@ -96,17 +98,24 @@ function storedTexts(verdict: AnswerVerdict): string[] {
 }
 
 function summarise(judged: readonly Judged[]): Evaluation {
-  const copied = new Map<string, { hits: number; of: number }>();
+  const copied = new Tallies();
+  const copiedWhereTried = new Tallies();
   const exact = { hits: 0, of: 0 };
   const chatterKept = { hits: 0, of: 0 };
   const memories = { hits: 0, of: 0 };
   for (const { chunk, texts } of judged) {
     const facts = chunk.truth.facts.filter(({ repeats }) => repeats === undefined);
-    for (const [kind, value] of facts.flatMap(valuesOf)) {
-      const tally = copied.get(kind) ?? { hits: 0, of: 0 };
-      tally.of += 1;
-      if (texts.some((text) => text.includes(value))) tally.hits += 1;
-      copied.set(kind, tally);
+    for (const { kind, value, before } of facts.flatMap(valuesOf)) {
+      copied.add(
+        kind,
+        texts.some((text) => text.includes(value)),
+      );
+      const tried = texts.filter((text) => text.startsWith(before));
+      if (before === '' || tried.length === 0) continue;
+      copiedWhereTried.add(
+        kind,
+        tried.some((text) => text.startsWith(before + value)),
+      );
     }
     exact.of += facts.length;
     exact.hits += facts.filter((fact) => texts.includes(fact.texts.ideal)).length;
@@ -118,7 +127,8 @@ function summarise(judged: readonly Judged[]): Evaluation {
   }
   return {
     chunks: judged.length,
-    copied: Object.fromEntries([...copied].sort(([a], [b]) => (a < b ? -1 : 1))),
+    copied: copied.sorted(),
+    copiedWhereTried: copiedWhereTried.sorted(),
     exact,
     protocolErrors: { hits: judged.filter(({ malformed }) => malformed).length, of: judged.length },
     chatterKept,
@@ -126,27 +136,56 @@ function summarise(judged: readonly Judged[]): Evaluation {
   };
 }
 
-/** The values that the ideal memory holds: told in this chunk by kind, those from earlier chunks as `old`. */
-function valuesOf(fact: FactTruth): [kind: string, value: string][] {
-  const { ideal } = fact.texts;
-  const told = Object.entries(fact.values)
-    .filter(([slot, { core }]) => slot !== 'o' && ideal.includes(core))
-    .map(([, { kind, core }]): [string, string] => [kind, core]);
-  const needed = fact.needs.map((value): [string, string] => ['old', value]);
-  return [...told, ...needed];
+class Tallies {
+  readonly #byKind = new Map<string, { hits: number; of: number }>();
+
+  add(kind: string, hit: boolean): void {
+    const tally = this.#byKind.get(kind) ?? { hits: 0, of: 0 };
+    tally.of += 1;
+    if (hit) tally.hits += 1;
+    this.#byKind.set(kind, tally);
+  }
+
+  sorted(): Record<string, Tally> {
+    return Object.fromEntries([...this.#byKind].sort(([a], [b]) => (a < b ? -1 : 1)));
+  }
 }
 
-export function share({ hits, of }: Tally): string {
+interface ExpectedValue {
+  readonly kind: string;
+  readonly value: string;
+  /** The ideal memory up to the value. */
+  readonly before: string;
+}
+
+/** The values that the ideal memory holds: told in this chunk by kind, those from earlier chunks as `old`. */
+function valuesOf(fact: FactTruth): ExpectedValue[] {
+  const { ideal } = fact.texts;
+  const expected = (kind: string, value: string): ExpectedValue => ({
+    kind,
+    value,
+    before: ideal.slice(0, Math.max(0, ideal.indexOf(value))),
+  });
+  const told = Object.entries(fact.values)
+    .filter(([slot, { core }]) => slot !== 'o' && ideal.includes(core))
+    .map(([, { kind, core }]) => expected(kind, core));
+  return [...told, ...fact.needs.map((value) => expected('old', value))];
+}
+
+function share({ hits, of }: Tally): string {
   return of === 0 ? 'none' : `${((100 * hits) / of).toFixed(1)} % of ${of}`;
 }
 
 export function renderEvaluation(title: string, evaluation: Evaluation): string {
-  const { copied, exact, protocolErrors, chatterKept, memories, chunks } = evaluation;
-  return [
-    `${title} (${chunks} chunks)`,
-    `  exact memories ${share(exact)}; protocol errors ${share(protocolErrors)}; chatter kept ${share(chatterKept)}; memories written ${share(memories)}`,
-    `  copied: ${Object.entries(copied)
+  const { copied, copiedWhereTried, exact, protocolErrors, chatterKept, memories } = evaluation;
+  const list = (tallies: Readonly<Record<string, Tally>>): string =>
+    Object.entries(tallies)
       .map(([kind, tally]) => `${kind} ${share(tally)}`)
-      .join(', ')}`,
+      .join(', ');
+  return [
+    `${title} (${evaluation.chunks} chunks)`,
+    `  exact memories ${share(exact)}; protocol errors ${share(protocolErrors)}; chatter kept ${share(chatterKept)}; memories written ${share(memories)}`,
+    `  copied: ${list(copied)}`,
+    `  copied where tried: ${list(copiedWhereTried)}`,
   ].join('\n');
 }

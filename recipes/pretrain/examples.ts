@@ -1,4 +1,5 @@
 /** From a seed to training examples: world, bank, view, a clerk's answer, token ids. */
+import type { ChatMessage } from '../../src/core/chat.ts';
 import { createRng, type Rng } from '../../src/lib/rng.ts';
 import type { PromptTemplate } from '../../src/tokens/contract.ts';
 import { clerkRecords } from '../../src/world/clerk.ts';
@@ -17,7 +18,8 @@ const PRESETS = ['easy', 'demo', 'demo', 'hard'] as const;
 
 export interface ExampleOptions {
   readonly template: PromptTemplate;
-  readonly style: AnswerStyle;
+  /** Drawn anew for each chunk. */
+  readonly style: (rng: Rng) => AnswerStyle;
   /** World seed: stages with different seeds see different users. */
   readonly seed: number;
   readonly contextLength: number;
@@ -35,8 +37,9 @@ export async function examplesOf(pool: number, options: ExampleOptions): Promise
     const stream = rng.fork(`user ${i}`);
     const world = worldOptionsOf(stream, options);
     for (const chunk of await trainingCases(world, pool * USERS_PER_POOL + i, stream)) {
-      const promptIds = template.render(chunk.messages);
-      const answerIds = template.tokenizer.encode(`${answerOf(chunk, style, stream)}<|end|>`);
+      const drawn = style(stream);
+      const promptIds = template.render(messagesFor(chunk, drawn));
+      const answerIds = template.tokenizer.encode(`${answerOf(chunk, drawn, stream)}<|end|>`);
       const length = promptIds.length + answerIds.length;
       if (length > contextLength) continue;
       examples.push({ promptIds, answerIds });
@@ -69,7 +72,13 @@ async function trainingCases(
   return casesOf(varied, bankStyle(rng), rng.fork('bank'));
 }
 
-export function answerOf(chunk: ChunkCase, style: AnswerStyle, rng: Rng): string {
+function messagesFor({ messages }: ChunkCase, { task }: AnswerStyle): ChatMessage[] {
+  return messages.map((message) =>
+    message.role === 'system' && task !== undefined ? { ...message, content: task } : message,
+  );
+}
+
+function answerOf(chunk: ChunkCase, style: AnswerStyle, rng: Rng): string {
   const memories = clerkRecords(chunk.truth, style.clerk, rng);
   const answer = answerText(memories);
   return rng.chance(style.malformed) ? breakAnswer(answer, memories, rng) : answer;
