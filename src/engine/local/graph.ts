@@ -110,7 +110,7 @@ export class Graph {
     return outputs;
   }
 
-  /** Drops nodes that no output needs (gradients of things that are only fed). */
+  /** Drops nodes and constants that no output needs (gradients of things that are only fed). */
   prune(): void {
     const needed = new Set(this.outputs.map(({ name }) => name));
     const kept = this.nodes.toReversed().filter((node) => {
@@ -119,6 +119,8 @@ export class Graph {
       return true;
     });
     this.nodes.splice(0, this.nodes.length, ...kept.reverse());
+    const constants = this.constants.filter(({ value }) => needed.has(value.name));
+    this.constants.splice(0, this.constants.length, ...constants);
   }
 
   #constant(key: string, data: ConstantData, shape: Shape): Value {
