@@ -5,11 +5,15 @@ import { type ChunkOptions, chunksOf, escapePart } from './chunks.ts';
 
 export const CHUNKS_PER_WINDOW = 5;
 
-/** The next ≤ 5 chunks of one user in time order; a window may span sessions. */
-export function windowsOf(chunks: readonly Chunk[]): Window[] {
-  return Array.from({ length: Math.ceil(chunks.length / CHUNKS_PER_WINDOW) }, (_, index) => {
-    const start = index * CHUNKS_PER_WINDOW;
-    const members = chunks.slice(start, start + CHUNKS_PER_WINDOW);
+export interface WindowOptions extends ChunkOptions {
+  readonly chunksPerWindow?: number;
+}
+
+/** The next ≤ `size` chunks of one user in time order; a window may span sessions. */
+export function windowsOf(chunks: readonly Chunk[], size: number = CHUNKS_PER_WINDOW): Window[] {
+  return Array.from({ length: Math.ceil(chunks.length / size) }, (_, index) => {
+    const start = index * size;
+    const members = chunks.slice(start, start + size);
     const [first] = members;
     if (first === undefined) throw new Error('a window without a chunk');
     const id = `${escapePart(first.userId)}/w${index}`;
@@ -17,6 +21,6 @@ export function windowsOf(chunks: readonly Chunk[]): Window[] {
   });
 }
 
-export function windowsOfStream(stream: UserStream, options: ChunkOptions): Window[] {
-  return windowsOf(chunksOf(stream.sessions, options));
+export function windowsOfStream(stream: UserStream, options: WindowOptions): Window[] {
+  return windowsOf(chunksOf(stream.sessions, options), options.chunksPerWindow);
 }
