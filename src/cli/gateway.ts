@@ -9,7 +9,7 @@ import { createHashEmbedder } from '../llm/hash-embedder.ts';
 import { endpointConfigSchema } from './config.ts';
 import { parseInput } from './config-file.ts';
 import { endpointOf } from './stack.ts';
-import { createUsageMeter, type UsageSummary } from './usage-meter.ts';
+import { createUsageMeter, type UsageSummary, usageLines } from './usage-meter.ts';
 
 interface GatewayFlags {
   readonly upstream: string;
@@ -159,13 +159,5 @@ function connectText({
 }
 
 function usageText(summary: UsageSummary & { readonly refused: number }): string {
-  const { calls, faults, promptTokens, completionTokens, callsWithoutUsage, costUsd, refused } =
-    summary;
-  const cost = costUsd === null ? 'cost unknown' : `${costUsd.toFixed(4)} USD`;
-  return [
-    `${calls} calls, ${faults} of them faults; ${refused} requests refused at the door`,
-    `${promptTokens} prompt and ${completionTokens} completion tokens, ${cost}`,
-    ...(callsWithoutUsage > 0 ? [`${callsWithoutUsage} answers came without usage`] : []),
-    '',
-  ].join('\n');
+  return [...usageLines(summary), `${summary.refused} requests refused at the door`, ''].join('\n');
 }

@@ -1,6 +1,6 @@
 /** Unknown usage and unknown prices are counted as unknown. */
 import { expect, test } from 'vitest';
-import { createUsageMeter } from './usage-meter.ts';
+import { createUsageMeter, knownUsage, usageLines } from './usage-meter.ts';
 
 test('usage and cost are sums of what was reported', () => {
   const meter = createUsageMeter();
@@ -25,4 +25,14 @@ test('without a price the cost is unknown', () => {
   const meter = createUsageMeter();
   meter.add({ outcome: { kind: 'ok' }, usage: { promptTokens: 1, completionTokens: 1 } });
   expect(meter.summary().costUsd).toBeNull();
+});
+
+test('what no answer reported is absent, not 0', () => {
+  const meter = createUsageMeter();
+  meter.add({ outcome: { kind: 'ok' } });
+  expect(knownUsage(meter.summary())).toEqual({ calls: 1, faults: 0, callsWithoutUsage: 1 });
+  expect(usageLines(meter.summary())).toEqual([
+    '1 calls, 0 of them faults; tokens unknown, cost unknown',
+    '1 answers came without usage',
+  ]);
 });
