@@ -1,7 +1,10 @@
 /** The configuration of every command, with its defaults; `memwriter config` prints it as a JSON schema. */
 import { z } from 'zod';
+import { SELECT_DEFAULTS } from '../artifact/select.ts';
 import { creditPresets } from '../credit/options.ts';
-import { rewardOptionsSchema, rewardPresets } from '../reward/options.ts';
+import { CHUNK_DEFAULTS } from '../data/chunks.ts';
+import { CHUNKS_PER_WINDOW } from '../data/windows.ts';
+import { rewardPresets } from '../reward/options.ts';
 import { opdOptionsSchema, presetSchema, rlOptionsSchema } from '../train/options.ts';
 
 /** An OpenAI-compatible endpoint. The key itself never stands in a file: the environment holds it. */
@@ -14,6 +17,25 @@ export const endpointConfigSchema = z.strictObject({
 });
 export type EndpointConfig = z.infer<typeof endpointConfigSchema>;
 
+const chunkingSchema = z.strictObject({
+  turnsPerChunk: z.int().positive().default(CHUNK_DEFAULTS.turnsPerChunk),
+  /** Tokens of a chunk's text above which it is split at turn boundaries. */
+  maxChunkTokens: z.int().positive().default(CHUNK_DEFAULTS.maxChunkTokens),
+  chunksPerWindow: z.int().positive().max(CHUNKS_PER_WINDOW).default(CHUNKS_PER_WINDOW),
+});
+
+const selectSchema = z.strictObject({
+  recallPerChunk: z.int().nonnegative().default(SELECT_DEFAULTS.recallPerChunk),
+  trapsPerChunk: z.int().nonnegative().default(SELECT_DEFAULTS.trapsPerChunk),
+});
+
+const dataFields = {
+  /** How sessions are cut (definitions §1). */
+  chunking: chunkingSchema.default(chunkingSchema.parse({})),
+  /** How many of a chunk's probes are asked (definitions §2). */
+  select: selectSchema.default(selectSchema.parse({})),
+};
+
 export const dataConfigSchema = z.discriminatedUnion(
   'kind',
   [
@@ -22,17 +44,21 @@ export const dataConfigSchema = z.discriminatedUnion(
       preset: z.enum(['easy', 'demo', 'hard']).default('demo'),
       /** Fields of the world that differ from the preset. */
       world: z.record(z.string(), z.unknown()).default({}),
+      ...dataFields,
     }),
     z.strictObject({
       kind: z.literal('locomo'),
       file: z.string().min(1),
       /** Indices of conversations, from 0; all by default. */
       conversations: z.array(z.int().nonnegative()).optional(),
+      ...dataFields,
     }),
   ],
   { error: 'kind must be world or locomo: a JSONL file of sessions holds no questions to score' },
 );
-export type DataConfig = z.infer<typeof dataConfigSchema>;
+/** As it is written: whatever is left open has its default. */
+export type DataConfig = z.input<typeof dataConfigSchema>;
+export type DataOptions = z.output<typeof dataConfigSchema>;
 
 const examinerSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('rule') }),
@@ -66,7 +92,6 @@ export const stackConfigSchema = z.strictObject({
   judge: examinerSchema.default({ kind: 'rule' }),
   /** Directory of the one tokenizer that |x| is counted with; the base policy's by default. */
   tokenizer: z.string().min(1).optional(),
-  reward: rewardOptionsSchema.default(rewardOptionsSchema.parse({})),
   /** Banks open at a time. */
   concurrency: z.int().positive().default(16),
   /** Native threads of the local engine. */
@@ -77,6 +102,8 @@ export type StackConfig = z.infer<typeof stackConfigSchema>;
 export const samplingConfigSchema = z.strictObject({
   temperature: z.number().nonnegative().default(1),
   maxTokens: z.int().positive().default(160),
+  /** Tokens of prompt and answer, in place of the policy's own `max_position_embeddings`. */
+  contextLength: z.int().positive().optional(),
 });
 export type SamplingConfig = z.infer<typeof samplingConfigSchema>;
 

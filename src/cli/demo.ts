@@ -4,10 +4,13 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import type { EvaluatedWindow, UserExam } from '../bench/evaluate.ts';
 import { itemScores, mean } from '../bench/writer-summary.ts';
+import { rewardPresets } from '../reward/options.ts';
 import { parseRlOptions } from '../train/options.ts';
 import type { TrainEnd } from '../train/parts.ts';
 import { RunCompleteError } from '../train/trainer.ts';
 import {
+  type DataConfig,
+  dataConfigSchema,
   opdConfigSchema,
   rlConfigSchema,
   samplingConfigSchema,
@@ -15,7 +18,7 @@ import {
 } from './config.ts';
 import { type DemoPlan, demoPlan } from './demo-plan.ts';
 import { compare, evaluateNamed } from './evaluation.ts';
-import { loadUserExams } from './exam-source.ts';
+import { leftOutText, loadUserExams } from './exam-source.ts';
 import { catchInterrupt, InterruptedError } from './interrupt.ts';
 import { openStack, SHIPPED_POLICIES, type Stack } from './stack.ts';
 import { differencesTable, writersTable } from './tables.ts';
@@ -66,14 +69,15 @@ async function runDemo(flags: DemoFlags): Promise<void> {
   const startedAt = performance.now();
   using interrupt = catchInterrupt('the same command goes on with the training that is done');
   const { signal } = interrupt;
-  await using stack = await openStack(stackConfigSchema.parse({ tokenizer: base }), signal);
+  await using stack = await openStack(stackConfigSchema.parse({ tokenizer: base }), { signal });
 
   const distilled = await distil(stack, plan, { root, signal, policy: base, teacher });
   const reinforced = await reinforce(stack, plan, { root, signal, policy: distilled });
   const directories = { base, distilled, reinforced, teacher };
-  const users = await loadUserExams(plan.evaluation, stack.countTokens);
+  const users = await loadUsers(stack, plan.evaluation);
   const evaluations = new Map<string, EvaluatedWindow[]>();
-  const request = { users, seed: flags.seed, quiet: false, signal };
+  const reward = rewardPresets.recommended;
+  const request = { users, seed: flags.seed, reward, quiet: false, signal };
   for (const [name, directory] of Object.entries(directories)) {
     await using writer = await openWriter(stack, name, directory);
     evaluations.set(name, await evaluateNamed(stack, writer, request));
@@ -98,9 +102,7 @@ async function runDemo(flags: DemoFlags): Promise<void> {
   );
   const wallS = (performance.now() - startedAt) / 1000;
   if (flags.json !== true) {
-    process.stdout.write(
-      `${writersTable(comparison.writers)}\n${differencesTable(comparison.differences)}\n`,
-    );
+    process.stdout.write(`${writersTable(comparison.writers)}\n${differencesTable(comparison)}\n`);
     process.stdout.write(
       `${users.length} users never seen, with values never seen; ${wallS.toFixed(0)} s. ${transferText(transfer)}\n`,
     );
@@ -154,6 +156,13 @@ async function openWriter(stack: Stack, name: string, directory: string): Promis
   return await openLocalWriter({ name, directory }, samplingConfigSchema.parse({}), stack.config);
 }
 
+async function loadUsers(stack: Stack, data: DataConfig): Promise<readonly UserExam[]> {
+  const { users, counts } = await loadUserExams(dataConfigSchema.parse(data), stack.countTokens);
+  const leftOut = leftOutText(counts);
+  if (leftOut !== undefined) process.stderr.write(`${leftOut}\n`);
+  return users;
+}
+
 interface Transfer {
   /** Recall of the reinforced writer by whether training ever showed the fact's surface form. */
   readonly recallSeenForms: number | null;
@@ -169,9 +178,15 @@ async function evaluateTransfer(
     signal,
   }: { readonly directory: string; readonly seed: string; readonly signal: AbortSignal },
 ): Promise<Transfer> {
-  const users: UserExam[] = await loadUserExams(plan.transfer, stack.countTokens);
+  const users = await loadUsers(stack, plan.transfer);
   await using writer = await openWriter(stack, 'transfer', directory);
-  const windows = await evaluateNamed(stack, writer, { users, seed, quiet: false, signal });
+  const windows = await evaluateNamed(stack, writer, {
+    users,
+    seed,
+    reward: rewardPresets.recommended,
+    quiet: false,
+    signal,
+  });
   const recallOf = (form: string): number | null =>
     mean(itemScores(windows, (item) => item.kind === 'recall' && item.facets['form'] === form));
   return { recallSeenForms: recallOf('seen'), recallHeldOutForms: recallOf('held-out') };

@@ -11,13 +11,19 @@ import {
   type WriterSummary,
 } from '../bench/writer-summary.ts';
 import { createPool } from '../lib/pool.ts';
+import type { RewardOptions } from '../reward/options.ts';
+import { meterRelays } from './metered-gateway.ts';
 import { startProgress } from './progress.ts';
 import type { Stack } from './stack.ts';
+import type { UsageMeter } from './usage-meter.ts';
 import type { NamedWriter } from './writers.ts';
 
 export interface EvaluationRequest {
   readonly users: readonly UserExam[];
   readonly seed: string;
+  readonly reward: RewardOptions;
+  /** Told of every call that a relay writer was asked for. */
+  readonly meter?: UsageMeter;
   readonly quiet: boolean;
   readonly signal?: AbortSignal;
 }
@@ -25,7 +31,7 @@ export interface EvaluationRequest {
 export async function evaluateNamed(
   stack: Stack,
   { name, writer }: NamedWriter,
-  { users, seed, quiet, signal }: EvaluationRequest,
+  { users, seed, reward, meter, quiet, signal }: EvaluationRequest,
 ): Promise<EvaluatedWindow[]> {
   const directory = join(stack.scratch, `evaluate-${encodeURIComponent(name)}`);
   await mkdir(directory, { recursive: true });
@@ -35,12 +41,12 @@ export async function evaluateNamed(
   try {
     return await evaluateWriter(
       {
-        gateway: stack.gateway,
+        gateway: meter === undefined ? stack.gateway : meterRelays(stack.gateway, meter),
         harness: stack.harness,
         writer,
         countTokens: stack.countTokens,
         examiners: stack.examiners,
-        reward: stack.config.reward,
+        reward,
         pool: createPool(stack.config.concurrency),
         directory,
         onWindow: () => {
@@ -57,16 +63,31 @@ export async function evaluateNamed(
   }
 }
 
+/** Two writers' names: the difference a − b. */
+export type Pair = readonly [a: string, b: string];
+
 export interface Comparison {
   readonly writers: Readonly<Record<string, WriterSummary>>;
+  /** By `differenceKey`, in the order of `pairs`. */
   readonly differences: Readonly<Record<string, Interval>>;
+  /** Which two writers each difference is of: a key alone does not say it where a name holds a hyphen. */
+  readonly pairs: readonly Pair[];
   readonly faults: number;
 }
 
-/** `pairs` name differences a − b; intervals resample users with the run's seed. */
+export function differenceKey([a, b]: Pair): string {
+  return `${a}-${b}`;
+}
+
+/** Every two writers, in the order given. */
+export function allPairs(names: readonly string[]): Pair[] {
+  return names.flatMap((a, i) => names.slice(i + 1).map((b): Pair => [a, b]));
+}
+
+/** `pairs` have distinct keys; intervals resample users with the run's seed. */
 export function compare(
   evaluations: ReadonlyMap<string, readonly EvaluatedWindow[]>,
-  pairs: readonly (readonly [string, string])[],
+  pairs: readonly Pair[],
   seed: string,
 ): Comparison {
   const options = { ...DEFAULT_BOOTSTRAP, seed };
@@ -80,8 +101,12 @@ export function compare(
       [...evaluations].map(([name, windows]) => [name, summariseWriter(windows, options)]),
     ),
     differences: Object.fromEntries(
-      pairs.map(([a, b]) => [`${a}-${b}`, compareWriters(windowsOf(a), windowsOf(b), options)]),
+      pairs.map((pair) => [
+        differenceKey(pair),
+        compareWriters(windowsOf(pair[0]), windowsOf(pair[1]), options),
+      ]),
     ),
+    pairs,
     faults: [...evaluations.values()].reduce((sum, windows) => sum + countFaults(windows), 0),
   };
 }

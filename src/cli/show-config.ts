@@ -2,7 +2,7 @@
 import { Argument, type Command } from 'commander';
 import { z } from 'zod';
 import { opdConfigSchema, rlConfigSchema } from './config.ts';
-import { EVAL_DEFAULTS, evalConfigSchema } from './eval.ts';
+import { EVAL_DEFAULTS, evalConfigSchema } from './eval-config.ts';
 import { flatten } from './flatten.ts';
 import { TRAIN_DEFAULTS } from './train.ts';
 

@@ -16,6 +16,7 @@ import { systemClock } from '../lib/clock.ts';
 import { createPool } from '../lib/pool.ts';
 import { createRng } from '../lib/rng.ts';
 import { createChatClient } from '../llm/client.ts';
+import type { PriceTable } from '../llm/cost.ts';
 import type { Embedder } from '../llm/embedder.ts';
 import { createEndpointEmbedder } from '../llm/embeddings.ts';
 import { createHashEmbedder } from '../llm/hash-embedder.ts';
@@ -43,10 +44,23 @@ export const SHIPPED_POLICIES = {
   teacher: join(PACKAGE_ROOT, 'models/teacher'),
 } as const;
 
-export async function openStack(config: StackConfig, signal?: AbortSignal): Promise<Stack> {
+export interface StackOptions {
+  /** Aborting ends what reader and judge are being asked. */
+  readonly signal?: AbortSignal;
+  /** By model name of relay writers. */
+  readonly prices?: PriceTable;
+}
+
+export async function openStack(
+  config: StackConfig,
+  { signal, prices }: StackOptions = {},
+): Promise<Stack> {
   const tokenizer = await loadTokenizer(config.tokenizer ?? SHIPPED_POLICIES.base);
   const http = createHttpClient({ clock: systemClock, rng: createRng('memwriter/http') });
-  const gateway = await createGateway({ embedder: embedderOf(config, http) });
+  const gateway = await createGateway({
+    embedder: embedderOf(config, http),
+    ...(prices && { prices }),
+  });
   const harness = await createMem0Harness({ topK: config.harness.topK });
   const scratch = await mkdtemp(join(await scratchDirectory(), 'memwriter-'));
   return {
@@ -54,8 +68,8 @@ export async function openStack(config: StackConfig, signal?: AbortSignal): Prom
     gateway,
     harness,
     examiners: {
-      reader: readerOf(config.reader, http),
-      judge: judgeOf(config.judge, http),
+      reader: readerOf(config.reader, { http, ...(signal && { signal }) }),
+      judge: judgeOf(config.judge, { http, ...(signal && { signal }) }),
       cache: createExamCache(),
       pool: createPool(config.concurrency),
       ...(signal && { signal }),
@@ -66,6 +80,7 @@ export async function openStack(config: StackConfig, signal?: AbortSignal): Prom
     async [Symbol.asyncDispose]() {
       await harness[Symbol.asyncDispose]();
       await gateway[Symbol.asyncDispose]();
+      await http[Symbol.asyncDispose]();
       await rm(scratch, { recursive: true, force: true });
     },
   };
@@ -77,15 +92,20 @@ function embedderOf({ embeddings }: StackConfig, http: HttpClient): Embedder {
   return createEndpointEmbedder({ http, endpoint: endpointOf(embeddings), dimensions, timeoutMs });
 }
 
-function readerOf(config: ExaminerConfig, http: HttpClient): Reader {
-  if (config.kind === 'rule') return createRuleReader();
-  const client = chatClientOf(config, http);
-  return createLlmReader({ client, maxTokens: config.maxTokens });
+interface Line {
+  readonly http: HttpClient;
+  readonly signal?: AbortSignal;
 }
 
-function judgeOf(config: ExaminerConfig, http: HttpClient): Judge {
+function readerOf(config: ExaminerConfig, { http, ...signal }: Line): Reader {
+  if (config.kind === 'rule') return createRuleReader();
+  const client = chatClientOf(config, http);
+  return createLlmReader({ client, maxTokens: config.maxTokens, ...signal });
+}
+
+function judgeOf(config: ExaminerConfig, { http, ...signal }: Line): Judge {
   if (config.kind === 'rule') return createRuleJudge();
-  return createLlmJudge(chatClientOf(config, http), {});
+  return createLlmJudge(chatClientOf(config, http), signal);
 }
 
 function chatClientOf(

@@ -1,6 +1,7 @@
 /** What a person reads on standard output. */
 import Table from 'cli-table3';
 import type { Interval, WriterSummary } from '../bench/writer-summary.ts';
+import { type Comparison, differenceKey } from './evaluation.ts';
 
 export function writersTable(writers: Readonly<Record<string, WriterSummary>>): string {
   const table = new Table({
@@ -30,15 +31,20 @@ export function writersTable(writers: Readonly<Record<string, WriterSummary>>): 
   return table.toString();
 }
 
-export function differencesTable(differences: Readonly<Record<string, Interval>>): string {
+export function differencesTable({
+  differences,
+  pairs,
+}: Pick<Comparison, 'differences' | 'pairs'>): string {
   const table = new Table({
     head: ['difference in chunk score', 'mean', '95 % interval', ''],
     style: { head: [], border: [] },
     colAligns: ['left', 'right', 'right', 'left'],
   });
-  for (const [name, difference] of Object.entries(differences)) {
+  for (const pair of pairs) {
+    const difference = differences[differenceKey(pair)];
+    if (difference === undefined) throw new Error(`no difference of ${pair.join(' and ')}`);
     table.push([
-      name.replace('-', ' − '),
+      pair.join(' − '),
       signed(difference.mean),
       intervalText(difference),
       verdict(difference),

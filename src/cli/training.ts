@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import type { PolicyEngine } from '../engine/contract.ts';
 import { createLocalEngine, createLocalTeacher } from '../engine/local/engine.ts';
-import { type LocalPolicy, loadPolicy } from '../engine/local/policy-directory.ts';
+import type { LocalPolicy } from '../engine/local/policy-directory.ts';
 import type { Writer } from '../gateway/contract.ts';
 import { openRun } from '../store/run.ts';
 import { loadPromptTemplate } from '../tokens/template.ts';
@@ -13,10 +13,12 @@ import { trainOpd } from '../train/opd.ts';
 import type { EngineStart, TrainEnd, TrainEvent, TrainParts } from '../train/parts.ts';
 import { trainRl } from '../train/rl.ts';
 import type { OpdConfig, RlConfig, SamplingConfig } from './config.ts';
-import { loadUserExams } from './exam-source.ts';
+import { leftOutText, loadUserExams } from './exam-source.ts';
+import { openPolicy } from './open-policy.ts';
 import { PACKAGE_VERSION } from './package-files.ts';
 import { type Progress, startProgress } from './progress.ts';
 import { SHIPPED_POLICIES, type Stack } from './stack.ts';
+import { showTrainEvent } from './train-progress.ts';
 import { warnOnce } from './writers.ts';
 
 export interface TrainingRequest<C> {
@@ -43,11 +45,12 @@ export async function runOpd(request: TrainingRequest<OpdConfig>): Promise<Train
       },
       artifacts: parts.artifacts,
       startWeights: parts.startWeights,
+      teacherWeights: teacherDirectory,
       versions: versionsOf(stack),
     }),
   );
   await using teacher = createLocalTeacher(
-    await loadPolicy(teacherDirectory),
+    await openPolicy(teacherDirectory, config.sampling),
     engineOptions(stack),
   );
   const student = await loadTokenizer(parts.startWeights);
@@ -93,7 +96,9 @@ async function trainParts(
   { stack, config, signal }: TrainingRequest<OpdConfig | RlConfig>,
   kind: string,
 ): Promise<Omit<TrainParts, 'onEvent'>> {
-  const users = await loadUserExams(config.data, stack.countTokens);
+  const { users, counts } = await loadUserExams(config.data, stack.countTokens);
+  const leftOut = leftOutText(counts);
+  if (leftOut !== undefined) process.stderr.write(`${leftOut}\n`);
   const startWeights = config.policy ?? SHIPPED_POLICIES.base;
   const template = await loadPromptTemplate(startWeights);
   return {
@@ -101,7 +106,7 @@ async function trainParts(
     harnesses: new Map([[stack.harness.configuration, stack.harness]]),
     gateway: stack.gateway,
     startWeights,
-    openEngine: (start) => openEngine(start, stack),
+    openEngine: (start) => openEngine(start, stack, config.sampling),
     createWriter: (engine) => renderWriter(engine, template, config.sampling),
     countTokens: stack.countTokens,
     workDirectory: join(stack.scratch, kind),
@@ -113,13 +118,17 @@ async function trainParts(
 function renderWriter(
   engine: PolicyEngine,
   template: Awaited<ReturnType<typeof loadPromptTemplate>>,
-  sampling: SamplingConfig,
+  { temperature, maxTokens }: SamplingConfig,
 ): Writer {
-  return { kind: 'render', engine, template, ...sampling };
+  return { kind: 'render', engine, template, temperature, maxTokens };
 }
 
-async function openEngine({ directory, state }: EngineStart, stack: Stack): Promise<PolicyEngine> {
-  const policy = await loadPolicy(directory);
+async function openEngine(
+  { directory, state }: EngineStart,
+  stack: Stack,
+  sampling: SamplingConfig,
+): Promise<PolicyEngine> {
+  const policy = await openPolicy(directory, sampling);
   return createLocalEngine(state === 'fresh' ? fresh(policy) : policy, engineOptions(stack));
 }
 
@@ -148,38 +157,5 @@ function showSteps(
   quiet: boolean,
 ): { readonly progress: Progress; readonly onEvent: (event: TrainEvent) => void } {
   const progress = startProgress({ label, total, quiet });
-  return { progress, onEvent: (event) => show(event, progress) };
-}
-
-function show(event: TrainEvent, progress: Progress): void {
-  switch (event.type) {
-    case 'step-committed': {
-      const { step, metrics } = event.record;
-      progress.update(step + 1, noteOf(metrics));
-      return;
-    }
-    case 'alarm':
-      progress.line(`step ${event.step}: ${event.message}`);
-      return;
-    case 'opened':
-      if (event.nextStep > 0) progress.update(event.nextStep, 'resumed');
-      return;
-    case 'step-started':
-    case 'row-finished':
-    case 'write-retried':
-    case 'stopped':
-    case 'finished':
-      return;
-    default:
-      event satisfies never;
-  }
-}
-
-const SHOWN = ['chunkScore', 'malformedCalls', 'kl', 'entropy'];
-
-function noteOf(metrics: Readonly<Record<string, number>>): string {
-  return SHOWN.flatMap((name) => {
-    const value = metrics[name];
-    return value === undefined ? [] : [`${name} ${value.toFixed(3)}`];
-  }).join(', ');
+  return { progress, onEvent: (event) => showTrainEvent(event, progress) };
 }

@@ -2,12 +2,12 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { createLocalEngine } from '../engine/local/engine.ts';
-import { loadPolicy } from '../engine/local/policy-directory.ts';
 import { type Control, controlReplies } from '../exam/controls.ts';
 import type { Writer } from '../gateway/contract.ts';
 import { loadPromptTemplate } from '../tokens/template.ts';
 import type { EndpointConfig, SamplingConfig, StackConfig } from './config.ts';
 import { BadInputError } from './exit-codes.ts';
+import { openPolicy } from './open-policy.ts';
 import { endpointOf } from './stack.ts';
 
 export interface NamedWriter extends AsyncDisposable {
@@ -17,15 +17,16 @@ export interface NamedWriter extends AsyncDisposable {
 
 export async function openLocalWriter(
   { name, directory }: { readonly name: string; readonly directory: string },
-  sampling: SamplingConfig,
+  { temperature, maxTokens, contextLength }: SamplingConfig,
   { threads }: Pick<StackConfig, 'threads'>,
 ): Promise<NamedWriter> {
   assertPolicyDirectory(directory);
   const template = await loadPromptTemplate(directory);
-  const engine = createLocalEngine(await loadPolicy(directory), { threads, warn: warnOnce });
+  const policy = await openPolicy(directory, { contextLength });
+  const engine = createLocalEngine(policy, { threads, warn: warnOnce });
   return {
     name,
-    writer: { kind: 'render', engine, template, ...sampling },
+    writer: { kind: 'render', engine, template, temperature, maxTokens },
     [Symbol.asyncDispose]: () => engine[Symbol.asyncDispose](),
   };
 }

@@ -1,0 +1,58 @@
+/** Whether too much of an evaluation was lost to the platform for its numbers to stand. */
+import type { EvaluatedWindow } from '../bench/evaluate.ts';
+import type { Boundary } from '../core/outcome.ts';
+
+/** As for a training step (definitions §5): above this share of planned windows or items, the numbers do not stand. */
+export const MAX_FAULT_SHARE = 0.05;
+
+export interface FaultShare {
+  readonly windows: { readonly planned: number; readonly lost: number };
+  /** The items of a lost window are lost with it. */
+  readonly items: { readonly planned: number; readonly lost: number };
+  /** Lost windows, and lost items of the other windows, by who failed. */
+  readonly boundaries: Readonly<Partial<Record<Boundary, number>>>;
+}
+
+export function faultShareOf(windows: readonly EvaluatedWindow[]): FaultShare {
+  const boundaries = new Map<Boundary, number>();
+  const count = (name: Boundary): void => {
+    const before = boundaries.get(name);
+    boundaries.set(name, before === undefined ? 1 : before + 1);
+  };
+  let lostWindows = 0;
+  let lostItems = 0;
+  for (const window of windows) {
+    if (window.kind === 'fault') {
+      lostWindows += 1;
+      lostItems += plannedItems(window);
+      count(window.fault.boundary);
+      continue;
+    }
+    for (const { result } of window.rollout.results) {
+      if (result.kind !== 'fault') continue;
+      lostItems += 1;
+      count(result.boundary);
+    }
+  }
+  const planned = windows.reduce((sum, window) => sum + plannedItems(window), 0);
+  return {
+    windows: { planned: windows.length, lost: lostWindows },
+    items: { planned, lost: lostItems },
+    boundaries: Object.fromEntries(boundaries),
+  };
+}
+
+export function isTooMuch({ windows, items }: FaultShare): boolean {
+  return [windows, items].some(({ planned, lost }) => lost > MAX_FAULT_SHARE * planned);
+}
+
+export function faultShareText(name: string, { windows, items, boundaries }: FaultShare): string {
+  const who = Object.entries(boundaries)
+    .map(([boundary, count]) => `${boundary} ${count}`)
+    .join(', ');
+  return `${name}: ${windows.lost} of ${windows.planned} windows and ${items.lost} of ${items.planned} items are faults (${who})`;
+}
+
+function plannedItems({ artifact }: EvaluatedWindow): number {
+  return artifact.probes.length + artifact.questions.length;
+}
