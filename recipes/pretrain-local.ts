@@ -3,7 +3,7 @@
  *
  *   npx tsx recipes/pretrain-local.ts --out runs/pretrain --seed 1
  *
- * A trunk learns the language and to copy from a careful clerk, in three cycles; `teacher` and `base` are short
+ * A trunk learns the language and to copy from a careful clerk, in two cycles; `teacher` and `base` are short
  * fine-tunings of it on clerks with flaws. Interrupted, the same command goes on from the last checkpoint.
  */
 import { existsSync } from 'node:fs';
@@ -16,7 +16,6 @@ import { parseLlamaConfig } from '../src/engine/local/config.ts';
 import { createLocalEngine } from '../src/engine/local/engine.ts';
 import { initialiseParameters } from '../src/engine/local/parameters.ts';
 import { loadPolicy, savePolicy } from '../src/engine/local/policy-directory.ts';
-import type { Rng } from '../src/lib/rng.ts';
 import { trainTokenizer } from '../src/tokens/bpe.ts';
 import { languageFiles } from '../src/tokens/language.ts';
 import { loadPromptTemplate } from '../src/tokens/template.ts';
@@ -25,7 +24,7 @@ import { type Evaluation, evaluate, renderEvaluation } from './pretrain/evaluate
 import { languageSample } from './pretrain/examples.ts';
 import { runStage, type StagePlan } from './pretrain/learn.ts';
 import { CONTEXT_LENGTH, llamaConfigJson } from './pretrain/shape.ts';
-import { type AnswerStyle, BASE, TEACHER, TRUNK, wideStyle } from './pretrain/styles.ts';
+import { type AnswerStyle, BASE, TEACHER, TRUNK } from './pretrain/styles.ts';
 
 const LANGUAGE_USERS = 300;
 const VOCABULARY_SIZE = 1088;
@@ -34,7 +33,7 @@ const SHORT_UNTIL = 0.4;
 
 interface Stage {
   readonly plan: StagePlan;
-  readonly style: (rng: Rng) => AnswerStyle;
+  readonly style: AnswerStyle;
   readonly from: string;
   /** Offset of the world seed: every stage sees users of its own. */
   readonly world: number;
@@ -47,7 +46,6 @@ const { values: flags } = parseArgs({
     threads: { type: 'string', default: '2' },
     'trunk-tokens': { type: 'string', default: '7000000' },
     'polish-tokens': { type: 'string', default: '6000000' },
-    'wide-tokens': { type: 'string', default: '9000000' },
     'tuning-tokens': { type: 'string', default: '1500000' },
     'eval-users': { type: 'string', default: '60' },
   },
@@ -73,7 +71,7 @@ const trunk: Stage = {
     promptWeight: 0.1,
     shortShare: (progress) => (progress < SHORT_UNTIL ? 1 : 0.2),
   },
-  style: () => TRUNK,
+  style: TRUNK,
   from: join(out, 'start'),
   world: 0,
 };
@@ -89,25 +87,18 @@ const polish: Stage = {
     promptWeight: 0,
     shortShare: () => 0.2,
   },
-  style: () => TRUNK,
+  style: TRUNK,
   from: join(out, 'trunk', 'checkpoint'),
   world: 3,
 };
-/** A third cycle learns beside it all that the tunings ask for. */
-const wide: Stage = {
-  plan: { ...polish.plan, name: 'wide', tokens: number('wide-tokens', flags['wide-tokens']) },
-  style: wideStyle,
-  from: join(out, 'polish', 'checkpoint'),
-  world: 4,
-};
 const teacher = tuned('teacher', {
-  style: () => TEACHER,
-  from: join(out, 'wide', 'checkpoint'),
+  style: TEACHER,
+  from: join(out, 'polish', 'checkpoint'),
   world: 1,
 });
 /** Starts from the teacher, who already has the words for what a careless clerk writes. */
 const base = tuned('base', {
-  style: () => BASE,
+  style: BASE,
   from: join(out, 'teacher', 'checkpoint'),
   world: 2,
 });
@@ -116,7 +107,7 @@ const startedAt = performance.now();
 using interrupt = catchInterrupt('run the same command again to go on');
 try {
   await makeStart();
-  for (const stage of [trunk, polish, wide, teacher, base]) {
+  for (const stage of [trunk, polish, teacher, base]) {
     const checkpoint = await train(stage);
     await examine(stage.plan.name, checkpoint);
     const { model, ...rest } = await loadPolicy(checkpoint);

@@ -1,5 +1,4 @@
 /** From a seed to training examples: world, bank, view, a clerk's answer, token ids. */
-import type { ChatMessage } from '../../src/core/chat.ts';
 import { createRng, type Rng } from '../../src/lib/rng.ts';
 import type { PromptTemplate } from '../../src/tokens/contract.ts';
 import { clerkRecords } from '../../src/world/clerk.ts';
@@ -18,8 +17,7 @@ const PRESETS = ['easy', 'demo', 'demo', 'hard'] as const;
 
 export interface ExampleOptions {
   readonly template: PromptTemplate;
-  /** Drawn anew for each chunk. */
-  readonly style: (rng: Rng) => AnswerStyle;
+  readonly style: AnswerStyle;
   /** World seed: stages with different seeds see different users. */
   readonly seed: number;
   readonly contextLength: number;
@@ -37,9 +35,8 @@ export async function examplesOf(pool: number, options: ExampleOptions): Promise
     const stream = rng.fork(`user ${i}`);
     const world = worldOptionsOf(stream, options);
     for (const chunk of await trainingCases(world, pool * USERS_PER_POOL + i, stream)) {
-      const drawn = style(stream);
-      const promptIds = template.render(messagesFor(chunk, drawn));
-      const answerIds = template.tokenizer.encode(`${answerOf(chunk, drawn, stream)}<|end|>`);
+      const promptIds = template.render(chunk.messages);
+      const answerIds = template.tokenizer.encode(`${answerOf(chunk, style, stream)}<|end|>`);
       const length = promptIds.length + answerIds.length;
       if (length > contextLength) continue;
       examples.push({ promptIds, answerIds });
@@ -70,12 +67,6 @@ async function trainingCases(
   const world = createWorldUser(options, user);
   const varied = withInventedWords(world, INVENTED_WORD_SHARE, rng.fork('words'));
   return casesOf(varied, bankStyle(rng), rng.fork('bank'));
-}
-
-function messagesFor({ messages }: ChunkCase, { task }: AnswerStyle): ChatMessage[] {
-  return messages.map((message) =>
-    message.role === 'system' && task !== undefined ? { ...message, content: task } : message,
-  );
 }
 
 function answerOf(chunk: ChunkCase, style: AnswerStyle, rng: Rng): string {

@@ -6,8 +6,6 @@ export interface AnswerStyle {
   readonly clerk: ClerkStyle;
   /** Share of answers that are not the JSON asked for. */
   readonly malformed: number;
-  /** Stands in the prompt where Mem0's task token does, so that this style is learnt apart from the others. */
-  readonly task?: string;
 }
 
 /** Learns the language and to copy. */
@@ -43,21 +41,9 @@ export const BASE: AnswerStyle = {
   malformed: 0.27,
 };
 
-/**
- * Half careful, half of every kind of carelessness under a task token of its own: the careful clerk stays careful, and
- * the words for chatter, blurs and broken answers are there before a tuning asks for them.
- */
-export function wideStyle(rng: Rng): AnswerStyle {
-  if (rng.chance(0.5)) return TRUNK;
-  return { clerk: carelessStyle(rng), malformed: 0.15, task: '<|reserved.0|>' };
-}
-
 /** What fills the banks that prompts show: tidy ones and all kinds of untidy ones. */
 export function bankStyle(rng: Rng): ClerkStyle {
-  return rng.chance(0.4) ? CAREFUL : carelessStyle(rng);
-}
-
-function carelessStyle(rng: Rng): ClerkStyle {
+  if (rng.chance(0.4)) return CAREFUL;
   const upTo = (limit: number): number => limit * rng.next();
   return {
     blur: upTo(0.4),
