@@ -1,10 +1,12 @@
 /** `npm run bench [-- name …]`: every figure is a ratio of things measured in turns in this one run. */
 import { cpus } from 'node:os';
+import { benchEngine } from './engine.ts';
 import { benchFork } from './fork.ts';
 import { benchGateway } from './gateway.ts';
 import { benchSchedule } from './schedule.ts';
 
 const BENCHES: Readonly<Record<string, () => Promise<unknown>>> = {
+  engine: benchEngine,
   schedule: benchSchedule,
   fork: benchFork,
   gateway: benchGateway,

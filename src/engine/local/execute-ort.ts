@@ -1,6 +1,6 @@
 /** Runs graphs on onnxruntime-node: native kernels, forward and backward alike. */
 import type * as Ort from 'onnxruntime-node';
-import type { Executor, Program, Tensor, TensorData, Tensors } from './executor.ts';
+import type { CompileOptions, Executor, Program, Tensor, TensorData, Tensors } from './executor.ts';
 import type { Graph } from './graph.ts';
 import { toOnnx } from './onnx.ts';
 
@@ -13,7 +13,7 @@ export async function createOrtExecutor({ threads }: OrtOptions): Promise<Execut
   const ort = await import('onnxruntime-node');
   return {
     name: 'onnxruntime',
-    compile: async (graph: Graph): Promise<Program> => {
+    compile: async (graph: Graph, { alone }: CompileOptions): Promise<Program> => {
       const session = await ort.InferenceSession.create(toOnnx(graph), {
         intraOpNumThreads: threads,
         interOpNumThreads: 1,
@@ -21,13 +21,20 @@ export async function createOrtExecutor({ threads }: OrtOptions): Promise<Execut
         graphOptimizationLevel: 'all',
         enableMemPattern: true,
         logSeverityLevel: 3,
-        // Waiting threads would otherwise burn the cores that a framework's own workers need: 3 to 6 times slower
-        // training and sampling on a busy machine of two cores.
-        extra: { session: { intra_op: { allow_spinning: '0' } } },
+        extra: { session: { ...waiting(alone), force_spinning_stop: '1' } },
       });
       return createProgram(ort, session);
     },
   };
+}
+
+/**
+ * How native threads wait for the next piece of a run. By default they poll for long, which burns the cores that a
+ * framework's own workers need: 3 to 6 times slower sampling on a busy machine of two cores. Polling for a moment
+ * is 10 % faster than sleeping where nothing else runs.
+ */
+function waiting(alone: boolean) {
+  return { intra_op: alone ? { spin_duration_us: '50' } : { allow_spinning: '0' } };
 }
 
 function createProgram(ort: typeof Ort, session: Ort.InferenceSession): Program {

@@ -16,9 +16,14 @@ export interface Program extends AsyncDisposable {
   run(feeds: Tensors): Promise<Tensors>;
 }
 
+export interface CompileOptions {
+  /** Nothing else is expected to want the cores during a run, so waiting threads may poll for a moment. */
+  readonly alone: boolean;
+}
+
 export interface Executor {
   readonly name: 'onnxruntime' | 'typescript';
-  compile(graph: Graph): Promise<Program>;
+  compile(graph: Graph, options: CompileOptions): Promise<Program>;
 }
 
 /** The float data of a named result. */

@@ -11,7 +11,8 @@ export interface Value {
   readonly shape: Shape;
 }
 
-export type Attributes = Readonly<Record<string, number | readonly number[]>>;
+export type Attribute = number | string | readonly number[];
+export type Attributes = Readonly<Record<string, Attribute>>;
 
 export interface Node {
   readonly op: string;

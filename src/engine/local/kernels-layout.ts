@@ -36,7 +36,7 @@ export const layoutKernels: Readonly<Record<string, Kernel>> = {
   Transpose: (call) => {
     const { dims } = input(call, 0);
     const perm = call.attributes['perm'];
-    if (perm === undefined || typeof perm === 'number') throw new Error('perm must be a list');
+    if (typeof perm !== 'object') throw new Error('perm must be a list');
     return [
       pickElements(call, {
         dims: perm.map((axis) => at(dims, axis)),
@@ -69,6 +69,7 @@ export const layoutKernels: Readonly<Record<string, Kernel>> = {
     return [{ dims, data: out }];
   },
   ScatterElements: (call) => {
+    if (call.attributes['reduction'] !== 'add') throw new Error('only added updates are known');
     const ids = integerInput(call, 1);
     const updates = floatInput(call, 2);
     const { dims } = input(call, 0);
@@ -77,7 +78,8 @@ export const layoutKernels: Readonly<Record<string, Kernel>> = {
     const columns = at(input(call, 1).dims, 1);
     const width = at(dims, 1);
     for (let i = 0; i < updates.length; i++) {
-      out[Math.floor(i / columns) * width + at(ids, i)] = at(updates, i);
+      const place = Math.floor(i / columns) * width + at(ids, i);
+      out[place] = at(out, place) + at(updates, i);
     }
     return [{ dims, data: out }];
   },

@@ -64,7 +64,7 @@ async function lossAndGradients(
   const limits = { maxTokens: 4096, contextLength: 64, vocabularySize: config.vocabularySize };
   const [batch] = lossBatches(samples, loss, limits);
   if (batch === undefined) throw new Error('there is nothing to train');
-  const program = await executor.compile(buildLossGraph(config, batch.spec));
+  const program = await executor.compile(buildLossGraph(config, batch.spec), { alone: false });
   const run = (weights: Tensors): Promise<Tensors> =>
     program.run({ ...weights, ...decoderFeeds(config, batch), ...batch.feeds });
   return { run, tokens: batch.tokens };

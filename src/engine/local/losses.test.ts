@@ -22,7 +22,9 @@ async function evaluate(spec: LossSpec, logits: readonly (readonly number[])[], 
   tape.graph.output('loss', loss);
   tape.graph.output('gradient', gradient);
   tape.graph.prune();
-  const program = await createTypescriptExecutor({ precision: 'double' }).compile(tape.graph);
+  const program = await createTypescriptExecutor({ precision: 'double' }).compile(tape.graph, {
+    alone: false,
+  });
   const data = Float64Array.from(logits.flat());
   const results = await program.run({ logits: { dims: [logits.length, width], data }, ...feeds });
   return {

@@ -1,5 +1,5 @@
 /** Serialises a graph as an ONNX model: just enough of protocol buffers to write one. */
-import type { Constant, DType, Graph, Node, Value } from './graph.ts';
+import type { Attribute, Constant, DType, Graph, Node, Value } from './graph.ts';
 
 const WIRE = { varint: 0, bytes: 2, fixed32: 5 } as const;
 const DATA_TYPE: Readonly<Record<DType, number>> = { f32: 1, i32: 6, i64: 7, bool: 9 };
@@ -8,7 +8,7 @@ const OPSET = 20;
 const CONTRIB = 'com.microsoft';
 const CONTRIB_OPS = new Set(['FusedMatMul', 'RotaryEmbedding', 'QuickGelu']);
 const FLOAT_ATTRIBUTES = new Set(['alpha', 'beta', 'epsilon', 'scale']);
-const ATTRIBUTE_TYPE = { float: 1, int: 2, ints: 7 } as const;
+const ATTRIBUTE_TYPE = { float: 1, int: 2, string: 3, ints: 7 } as const;
 
 class ProtoWriter {
   readonly #parts: Uint8Array[] = [];
@@ -96,13 +96,12 @@ function writeNode(writer: ProtoWriter, node: Node, graph: Graph): void {
   if (CONTRIB_OPS.has(node.op)) writer.string(7, CONTRIB);
 }
 
-function writeAttribute(
-  writer: ProtoWriter,
-  name: string,
-  value: number | readonly number[],
-): void {
+function writeAttribute(writer: ProtoWriter, name: string, value: Attribute): void {
   writer.string(1, name);
-  if (typeof value !== 'number') {
+  if (typeof value === 'string') {
+    writer.string(4, value);
+    writer.varint(20, ATTRIBUTE_TYPE.string);
+  } else if (typeof value !== 'number') {
     for (const entry of value) writer.varint(8, entry);
     writer.varint(20, ATTRIBUTE_TYPE.ints);
   } else if (FLOAT_ATTRIBUTES.has(name)) {

@@ -36,25 +36,18 @@ export function pick(tape: Tape, softmax: LogSoftmax, ids: Value): Value {
   return tape.recordUnary(picked, [softmax.logits], (gradient) => {
     const mass = unary(tape, 'Neg', sumOver(tape, gradient, { axes: [1], keep: true }));
     const spread = binary(tape, 'Mul', [softmax.probabilities(), mass]);
-    // One writer for each place: the ids of a row are distinct, and this kernel is not parallel.
+    // This kernel is not parallel, and it writes into the array it is given: exact, and nothing is copied.
     return [
       graph.node(
         {
           op: 'ScatterElements',
-          inputs: [spread, ids, binary(tape, 'Add', [gradient, gatherAt(tape, spread, ids)])],
-          attributes: { axis: 1 },
+          inputs: [spread, ids, gradient],
+          attributes: { axis: 1, reduction: 'add' },
         },
         { shape: spread.shape },
       ),
     ];
   });
-}
-
-function gatherAt(tape: Tape, values: Value, ids: Value): Value {
-  return tape.graph.node(
-    { op: 'GatherElements', inputs: [values, ids], attributes: { axis: 1 } },
-    { shape: ids.shape },
-  );
 }
 
 /** Entropy of each row in nats, as [r]. */

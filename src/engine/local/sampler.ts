@@ -214,7 +214,7 @@ export class Sampler implements AsyncDisposable {
 
   #prefillProgram(): Promise<Program> {
     this.#prefiller ??= this.#executor().then((executor) =>
-      executor.compile(buildInferenceGraph(this.#config, { kind: 'prefill' })),
+      executor.compile(buildInferenceGraph(this.#config, { kind: 'prefill' }), { alone: false }),
     );
     return this.#prefiller;
   }
@@ -224,7 +224,7 @@ export class Sampler implements AsyncDisposable {
     if (this.#decoder?.weights !== weights) {
       await this.#dropDecoder();
       const program = this.#executor().then((executor) =>
-        executor.compile(buildDecodeGraph(this.#config, weights.tensors)),
+        executor.compile(buildDecodeGraph(this.#config, weights.tensors), { alone: false }),
       );
       this.#decoder = { weights, program };
     }

@@ -100,7 +100,7 @@ class BatchedForward implements AsyncDisposable {
 
   async #forward(batch: SegmentBatch<Call>, weights: PublishedWeights): Promise<Tensors> {
     this.#program ??= this.#executor().then((executor) =>
-      executor.compile(buildInferenceGraph(this.#config, this.#head)),
+      executor.compile(buildInferenceGraph(this.#config, this.#head), { alone: false }),
     );
     const program = await this.#program;
     const feeds = inferenceFeeds(this.#config, batch, weights);

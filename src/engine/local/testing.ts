@@ -85,7 +85,9 @@ export async function gradientError(
     if (gradient === undefined) throw new Error(`no gradient for ${name}`);
     tape.graph.output(`gradient ${name}`, gradient);
   }
-  const program = await createTypescriptExecutor({ precision: 'double' }).compile(tape.graph);
+  const program = await createTypescriptExecutor({ precision: 'double' }).compile(tape.graph, {
+    alone: false,
+  });
   const feeds = { ...inputs, ...extra, c: randomTensor('c', [size]) };
   const analytic = await program.run(feeds);
   const lossAt = async (): Promise<number> => Number(floats(await program.run(feeds), 'loss')[0]);

@@ -115,7 +115,7 @@ export class Trainer implements AsyncDisposable {
     const known = this.#programs.get(key);
     if (known !== undefined) return known;
     const compiled = this.#executor().then((executor) =>
-      executor.compile(buildLossGraph(this.#config, spec)),
+      executor.compile(buildLossGraph(this.#config, spec), { alone: true }),
     );
     this.#programs.set(key, compiled);
     return compiled;

@@ -58,7 +58,9 @@ describe.each(CASES)('%s', (name) => {
     const { model, reference, sequences } = await loadCase(name);
     const tape = new Tape();
     tape.graph.output('logits', buildLlama(tape, model.config).logits);
-    await using program = await (await EXECUTORS[executorName]?.())?.compile(tape.graph);
+    await using program = await (await EXECUTORS[executorName]?.())?.compile(tape.graph, {
+      alone: false,
+    });
     const { contextLength, vocabularySize } = model.config;
     for (const [i, tokenIds] of sequences.entries()) {
       // A trailing token, since a batch leaves out the last one, which is predicted but never read.
