@@ -140,6 +140,12 @@ describe('a mistake is one sentence and exit code 2', () => {
       () => ['eval', '--writer', `empty=${policy}`],
       /two writers are called empty/,
     ],
+    [
+      'two differences of one name',
+      () => ['eval', '--writer', `a-b=${policy}`, `c=${policy}`, `a=${policy}`, `b-c=${policy}`],
+      /two differences would be called a-b-c: rename a writer/,
+    ],
+    ['a reward in the stack', () => ['eval', '--set', 'stack.reward.prmWeight=2'], /"reward"/],
     ['a writer that is no policy', () => ['eval', '--writer', `a=${root}`], /has no config\.json/],
     ['no writer at all', () => ['eval', '--set', 'controls=[]'], /no writer to evaluate/],
     [

@@ -9,6 +9,7 @@ import { setInterval } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { intervalSchema, writerSummarySchema } from '../../src/bench/writer-summary.ts';
+import { openLocalWriter } from '../../src/cli/writers.ts';
 import { mem0ExtractStage } from '../../src/harness/adapters/mem0/stage.ts';
 import { startScriptedUpstream } from '../../src/testing/scripted-upstream.ts';
 import { type CommandLine, startCommand, startCommandLine } from './support/command-line.ts';
@@ -107,27 +108,60 @@ describe('data, config and doctor', () => {
   });
 });
 
+const countsSchema = z.object({ asked: z.number(), saved: z.number() });
 const reportSchema = z.object({
   seed: z.string(),
   wallS: z.number(),
   writers: z.record(z.string(), writerSummarySchema),
   differences: z.record(z.string(), intervalSchema),
+  pairs: z.array(z.tuple([z.string(), z.string()])),
   faults: z.number(),
+  data: z.object({
+    users: z.number(),
+    windows: z.number(),
+    chunks: z.number(),
+    probes: z.number(),
+    traps: z.number(),
+    questions: z.number(),
+    unresolved: z.number(),
+    unplaced: z.number(),
+    notSelected: z.number(),
+  }),
+  exam: z.object({ answers: countsSchema, grades: countsSchema }),
+  usage: z.record(z.string(), z.record(z.string(), z.number())),
+  faultShares: z.record(z.string(), z.object({ boundaries: z.record(z.string(), z.number()) })),
 });
 
 describe('eval', () => {
   test('the controls stand at the two ends of the exam', async () => {
     const { stdout, exitCode } = await cli.run('eval', ...tiny(2), '--json');
-    const { writers, differences, faults } = reportSchema.parse(JSON.parse(stdout));
+    const report = reportSchema.parse(JSON.parse(stdout));
+    const { writers, differences, faults, data, exam } = report;
     expect(exitCode).toBe(0);
     expect(faults).toBe(0);
     expect(writers['empty']).toMatchObject({ recall: 0, bankTokens: 0 });
     expect(writers['verbatim']?.recall).toBeGreaterThan(0.5);
     expect(Object.keys(differences)).toEqual(['empty-verbatim']);
+    expect(report.pairs).toEqual([['empty', 'verbatim']]);
+    expect(report.usage).toEqual({});
+    expect(data).toMatchObject({ users: 2, windows: 2, chunks: 2, unresolved: 0, unplaced: 0 });
+    // Both controls are asked every question once.
+    expect(exam.answers.asked).toBe(2 * (data.probes + data.traps + data.questions));
   });
 
   test('a person reads tables', async () => {
+    const path = await file('uncited.json', LOCOMO.replace('"D1:1"],', '"D9:9"],'));
+    const { stdout: uncited } = await cli.run(
+      'eval',
+      '--set',
+      `stack.tokenizer=${policy}`,
+      '--locomo',
+      path,
+    );
+    expect(uncited).toContain('in no exam: 1 questions without a usable citation');
     const { stdout, stderr } = await cli.run('eval', ...tiny(), '--writer', `random=${policy}`);
+    expect(stdout).toMatch(/^data: 1 users, 1 windows, 1 chunks; /m);
+    expect(stdout).toMatch(/^exam: \d+ answers needed, \d+ of them known already; /m);
     expect(stdout).toMatch(/│ random +│ +-?\d\.\d{3} │/);
     expect(stderr).toContain('random: 1/1');
   });
@@ -145,12 +179,56 @@ describe('eval', () => {
       upstream.endpoint.baseUrl,
       '--writer-model',
       'tea',
+      '--set',
+      'prices={"tea":{"promptUsdPerMillion":1,"completionUsdPerMillion":2}}',
       '--json',
     );
-    const { writers } = reportSchema.parse(JSON.parse(stdout === '' ? stderr : stdout));
+    const { writers, usage } = reportSchema.parse(JSON.parse(stdout === '' ? stderr : stdout));
     expect(writers['tea']?.protocolErrorRate).toBe(0);
     expect(writers['tea']?.bankTokens).toBeGreaterThan(0);
-    expect(upstream.requests.length).toBeGreaterThan(0);
+    const calls = upstream.requests.length;
+    expect(calls).toBeGreaterThan(0);
+    expect(usage).toEqual({
+      tea: {
+        calls,
+        faults: 0,
+        promptTokens: 10 * calls,
+        completionTokens: 5 * calls,
+        callsWithoutUsage: 0,
+        costUsd: expect.closeTo(20e-6 * calls, 10),
+      },
+    });
+  });
+
+  test('a reward is the evaluation’s own, a context the writer’s', async () => {
+    const only = ['controls=["verbatim"]', 'reward.penWeight=0', 'reward.ormWeight=0'];
+    const scoreOf = async (...set: string[]): Promise<number | undefined> => {
+      const { stdout } = await cli.run('eval', ...tiny(), ...only, ...set, '--json');
+      return reportSchema.parse(JSON.parse(stdout)).writers['verbatim']?.chunkScore.mean;
+    };
+    const score = await scoreOf();
+    expect(score).toBeGreaterThan(0);
+    expect(await scoreOf('reward.prmWeight=2')).toBeCloseTo(2 * (score ?? 0), 9);
+    const sampling = { temperature: 1, maxTokens: 8, contextLength: 4096 };
+    await using named = await openLocalWriter({ name: 'long', directory: policy }, sampling, {
+      threads: 1,
+    });
+    expect(named.writer).toMatchObject({ engine: { contextLength: 4096 } });
+  });
+
+  test('numbers of an exam that was mostly lost are shown, and are a failure', async () => {
+    await using upstream = await startScriptedUpstream(() => ({ kind: 'status', status: 400 }));
+    const judge = { kind: 'llm', baseUrl: upstream.endpoint.baseUrl, model: 'judge' };
+    const { stdout, stderr, exitCode } = await cli.run(
+      'eval',
+      ...tiny(),
+      `stack.judge=${JSON.stringify(judge)}`,
+    );
+    expect(stdout).toMatch(/│ verbatim +│/);
+    expect(stderr).toMatch(
+      /do not stand.*verbatim: 0 of 1 windows and (\d+) of \1 items are faults \(judge \1\)/,
+    );
+    expect(exitCode).toBe(1);
   });
 });
 
@@ -250,6 +328,19 @@ describe('Ctrl-C', () => {
     expect(await memwriterFolders(scratch)).toEqual([]);
   });
 
+  test('a judge that does not answer is not waited for', async () => {
+    await using upstream = await startScriptedUpstream(() => ({ kind: 'hang' }));
+    const { baseUrl } = upstream.endpoint;
+    const judge = { kind: 'llm', baseUrl, model: 'judge', timeoutMs: 10_000 };
+    const running = startCommand(['eval', ...tiny(), `stack.judge=${JSON.stringify(judge)}`]);
+    for await (const _ of setInterval(20)) if (upstream.requests.length > 0) break;
+    running.interrupt();
+    const { exitCode } = await running.ended;
+    expect(exitCode).toBe(130);
+    const asked = upstream.requests.map(({ body }) => JSON.stringify(body));
+    expect(new Set(asked).size, 'no question is asked again').toBe(asked.length);
+  });
+
   test('a training run that was interrupted is finished by the same command', async () => {
     const run = join(root, 'run');
     const argv = [
@@ -288,6 +379,11 @@ describe('Ctrl-C', () => {
     const other = await cli.run(...argv, '--set', 'train.seed="9"');
     expect(other.stderr).toMatch(/was started with another .*config/);
     expect(other.exitCode).toBe(2);
+    const teacher = join(root, 'teacher');
+    await createTinyPolicy(teacher, '2');
+    const taught = await cli.run(...argv, '--set', `teacher=${teacher}`);
+    expect(taught.stderr).toContain('was started with another teacherWeightsHash:');
+    expect(taught.exitCode).toBe(2);
   });
 
   async function memwriterFolders(directory: string): Promise<string[]> {
