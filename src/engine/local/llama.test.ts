@@ -2,13 +2,22 @@ import { describe, expect, test } from 'vitest';
 import type { Sample, TopK } from '../../core/policy.ts';
 import { createRng } from '../../lib/rng.ts';
 import type { LossOptions } from '../contract.ts';
+import { Tape } from './autodiff.ts';
 import type { LlamaConfig } from './config.ts';
 import { decoderFeeds } from './decoder.ts';
 import { createOrtExecutor } from './execute-ort.ts';
 import { createTypescriptExecutor } from './execute-typescript.ts';
 import { type Executor, type FloatArray, floats, type Tensor, type Tensors } from './executor.ts';
+import type { Graph } from './graph.ts';
+import { buildLlama } from './llama.ts';
 import { lossBatches } from './loss-feeds.ts';
-import { buildLossGraph, EMBEDDED_GRADIENT, gradientName } from './losses.ts';
+import {
+  buildLoss,
+  buildLossGraph,
+  EMBEDDED_GRADIENT,
+  gradientName,
+  type LossSpec,
+} from './losses.ts';
 import { EMBEDDING } from './parameters.ts';
 import { LOSS, tinyModel } from './testing.ts';
 
@@ -65,9 +74,20 @@ async function lossAndGradients(
   const [batch] = lossBatches(samples, loss, limits);
   if (batch === undefined) throw new Error('there is nothing to train');
   const program = await executor.compile(buildLossGraph(config, batch.spec), { alone: false });
-  const run = (weights: Tensors): Promise<Tensors> =>
-    program.run({ ...weights, ...decoderFeeds(config, batch), ...batch.feeds });
-  return { run, tokens: batch.tokens };
+  const forward = await executor.compile(forwardOnly(config, batch.spec), { alone: false });
+  const feeds = { ...decoderFeeds(config, batch), ...batch.feeds };
+  const run = (weights: Tensors): Promise<Tensors> => program.run({ ...weights, ...feeds });
+  const lossAt = async (weights: Tensors): Promise<number> =>
+    Number(floats(await forward.run({ ...weights, ...feeds }), 'loss')[0]);
+  return { run, lossAt, tokens: batch.tokens };
+}
+
+/** The loss without its gradients: differences need nothing else. */
+function forwardOnly(config: LlamaConfig, spec: LossSpec): Graph {
+  const tape = new Tape();
+  tape.graph.output('loss', buildLoss(tape, spec, buildLlama(tape, config).logits));
+  tape.graph.prune();
+  return tape.graph;
 }
 
 function weightTensors(
@@ -109,7 +129,7 @@ describe.each(VARIANTS)('%o', (variant) => {
     const model = tinyModel(variant);
     const executor = createTypescriptExecutor({ precision: 'double' });
     const loss = { ...LOSS, entropyBonus: 0.1 };
-    const { run, tokens } = await lossAndGradients(executor, model.config, {
+    const { run, lossAt, tokens } = await lossAndGradients(executor, model.config, {
       samples: SAMPLES[kind],
       loss,
     });
@@ -120,9 +140,9 @@ describe.each(VARIANTS)('%o', (variant) => {
       const kept = weights[name];
       if (kept === undefined) throw new Error(`no ${name}`);
       const direction = Float64Array.from({ length: kept.data.length }, () => rng.next() - 0.5);
-      const moved = async (step: number): Promise<number> => {
+      const moved = (step: number): Promise<number> => {
         const data = direction.map((slope, i) => Number(kept.data[i]) + step * slope);
-        return Number(floats(await run({ ...weights, [name]: { ...kept, data } }), 'loss')[0]);
+        return lossAt({ ...weights, [name]: { ...kept, data } });
       };
       const numeric = ((await moved(2e-6)) - (await moved(-2e-6))) / 4e-6;
       const gradient = gradientOf(name, analytic, tokens);
