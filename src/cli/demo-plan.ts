@@ -23,12 +23,12 @@ interface Size {
 
 const WHOLE: Size = {
   trainUsers: 96,
-  opdSteps: 10,
-  opdRows: 48,
+  opdSteps: 7,
+  opdRows: 32,
   rlSteps: 12,
   rlRows: 8,
-  evalUsers: 32,
-  transferUsers: 12,
+  evalUsers: 36,
+  transferUsers: 8,
 };
 const QUICK: Size = {
   trainUsers: 8,
