@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type {
   CrossEntropySample,
@@ -7,7 +10,10 @@ import type {
 import { createRng } from '../../lib/rng.ts';
 import type { PolicyEngine, StepReport } from '../contract.ts';
 import { createLocalEngine, createLocalTeacher } from './engine.ts';
+import type { Executor } from './executor.ts';
 import type { LocalPolicy } from './policy-directory.ts';
+import { loadPolicy } from './policy-directory.ts';
+import { lazyExecutor } from './runtime.ts';
 import { ADAM, LOSS, tinyPolicy } from './testing.ts';
 
 const fail = (message: string): never => {
@@ -131,6 +137,38 @@ describe('a step', () => {
     expect(masked.trainedTokens).toBe(4);
     expect(masked.loss).toBeCloseTo(cut.loss, 6);
   });
+});
+
+test('a saved engine goes on as if it had never stopped', async () => {
+  const directory = join(await mkdtemp(join(tmpdir(), 'engine-')), 'policy');
+  const samples = [supervised('a', 12), supervised('b', 7)];
+  const policy = tinyPolicy();
+  await using engine = createLocalEngine(policy, OPTIONS);
+  await engine.step(samples, LOSS, ADAM);
+  await engine.publish();
+  await engine.save(directory);
+  const next = await engine.step(samples, LOSS, ADAM);
+  const loaded = await loadPolicy(directory);
+  await using resumed = createLocalEngine(loaded, OPTIONS);
+  expect(resumed.policyVersion).toBe(1);
+  expect(await resumed.step(samples, LOSS, ADAM)).toEqual(next);
+  expect(loaded.model.parameters.flat).toEqual(policy.model.parameters.flat);
+  await rm(directory, { recursive: true });
+});
+
+test('where the native runtime does not load, the engine says so and goes on in TypeScript', async () => {
+  const told: string[] = [];
+  const warn = (message: string): void => {
+    told.push(message);
+  };
+  const load = async (): Promise<Executor> => {
+    throw new Error('no such library');
+  };
+  const executor = lazyExecutor({ threads: 1, warn }, load);
+  const [first, second] = await Promise.all([executor(), executor()]);
+  expect(first).toBe(second);
+  expect(first.name).toBe('typescript');
+  expect(told).toEqual([expect.stringContaining('no such library')]);
 });
 
 describe('distillation', () => {

@@ -91,7 +91,8 @@ class LocalEngine implements PolicyEngine {
 
   save(directory: string): Promise<void> {
     return this.#inTurn(() => {
-      const model = { ...this.#policy.model, optimiserState: this.#trainer.optimiserState };
+      const { optimiserState } = this.#trainer;
+      const model = { ...this.#policy.model, ...(optimiserState && { optimiserState }) };
       const trainer = { ...this.#policy.trainer, policyVersion: this.#version };
       return savePolicy(directory, { ...this.#policy, model, trainer });
     });

@@ -11,10 +11,13 @@ export interface RuntimeOptions {
 }
 
 /** Loads the runtime at the first call; later calls get the same one. */
-export function lazyExecutor({ threads, warn }: RuntimeOptions): () => Promise<Executor> {
+export function lazyExecutor(
+  { threads, warn }: RuntimeOptions,
+  load: () => Promise<Executor> = () => createOrtExecutor({ threads }),
+): () => Promise<Executor> {
   let executor: Promise<Executor> | undefined;
   return () => {
-    executor ??= createOrtExecutor({ threads }).catch((cause: unknown) => {
+    executor ??= load().catch((cause: unknown) => {
       const reason = cause instanceof Error ? cause.message : String(cause);
       warn(
         `onnxruntime-node cannot be loaded, so the engine runs about 30 times slower: ${reason}`,

@@ -55,8 +55,9 @@ export class Trainer implements AsyncDisposable {
     this.#state = model.optimiserState ?? initialOptimiserState(model.parameters.flat.length);
   }
 
-  get optimiserState(): OptimiserState {
-    return this.#state;
+  /** `undefined` before the first update: there is nothing to resume. */
+  get optimiserState(): OptimiserState | undefined {
+    return this.#state.step === 0 ? undefined : this.#state;
   }
 
   async step(
