@@ -30,7 +30,7 @@ export async function runCommandLine(argv: readonly string[]): Promise<void> {
 function createProgram(): Command {
   const program = new Command('memwriter')
     .description(
-      "Measures, trains and serves the model that writes an agent's long-term memory,\ninside real, unmodified memory frameworks.",
+      "Measures and trains the model that writes an agent's long-term memory,\ninside real, unmodified memory frameworks.",
     )
     .version(PACKAGE_VERSION)
     .showHelpAfterError('(memwriter --help, or --help after a command)')

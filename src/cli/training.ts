@@ -1,6 +1,7 @@
 /** One training run from a configuration: opens policy and teacher, starts or resumes the run, shows its steps. */
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import { z } from 'zod';
 import type { PolicyEngine } from '../engine/contract.ts';
 import { createLocalEngine, createLocalTeacher } from '../engine/local/engine.ts';
 import type { LocalPolicy } from '../engine/local/policy-directory.ts';
@@ -20,6 +21,8 @@ import { type Progress, startProgress } from './progress.ts';
 import { SHIPPED_POLICIES, type Stack } from './stack.ts';
 import { showTrainEvent } from './train-progress.ts';
 import { warnOnce } from './writers.ts';
+
+const packageSchema = z.object({ version: z.string() });
 
 export interface TrainingRequest<C> {
   readonly stack: Stack;
@@ -142,13 +145,25 @@ function engineOptions({ config }: Stack): Parameters<typeof createLocalEngine>[
 }
 
 function versionsOf({ harness, tokenizerHash }: Stack): Record<string, string> {
-  const runtime: unknown = createRequire(import.meta.url)('onnxruntime-node/package.json');
   return {
     memwriter: PACKAGE_VERSION,
     [harness.configuration]: harness.version,
-    'onnxruntime-node': JSON.stringify(runtime).match(/"version":"([^"]+)"/)?.[1] ?? 'unknown',
+    'onnxruntime-node': runtimeVersion(),
     tokenizer: tokenizerHash,
   };
+}
+
+/** The package is optional; numbers of the plain executor differ in their last bits, so a resume must not mix the two. */
+function runtimeVersion(): string {
+  const require = createRequire(import.meta.url);
+  try {
+    return packageSchema.parse(require('onnxruntime-node/package.json')).version;
+  } catch (cause) {
+    if (cause instanceof Error && 'code' in cause && cause.code === 'MODULE_NOT_FOUND') {
+      return 'absent: plain TypeScript';
+    }
+    throw cause;
+  }
 }
 
 function showSteps(
