@@ -23,11 +23,11 @@ interface Size {
 
 const WHOLE: Size = {
   trainUsers: 96,
-  opdSteps: 7,
+  opdSteps: 6,
   opdRows: 32,
-  rlSteps: 12,
+  rlSteps: 10,
   rlRows: 8,
-  evalUsers: 36,
+  evalUsers: 32,
   transferUsers: 8,
 };
 const QUICK: Size = {
