@@ -1,5 +1,6 @@
 /** The demo's numbers in one place: worlds, steps and rates. Why they are what they are: docs/log.md. */
 import type { z } from 'zod';
+import { sha256 } from '../lib/hash.ts';
 import type { DataConfig, opdConfigSchema, rlConfigSchema } from './config.ts';
 
 export interface DemoPlan {
@@ -43,6 +44,7 @@ const QUICK: Size = {
 export function demoPlan(seed: string, quick: boolean): DemoPlan {
   const size = quick ? QUICK : WHOLE;
   const common = { seed, configurations: ['mem0'], concurrency: 16 };
+  const world = worldOf(seed);
   const train = world({ split: 'train', users: size.trainUsers });
   return {
     name: quick ? 'quick-' : '',
@@ -69,6 +71,12 @@ export function demoPlan(seed: string, quick: boolean): DemoPlan {
   };
 }
 
-function world(fields: Readonly<Record<string, unknown>>): DataConfig {
-  return { kind: 'world', preset: 'demo', world: { sessionsPerUser: 3, ...fields } };
+/** Another seed is another world: other users to learn from and to be examined on. */
+function worldOf(seed: string): (fields: Readonly<Record<string, unknown>>) => DataConfig {
+  const worldSeed = Number.parseInt(sha256(seed).slice(0, 8), 16);
+  return (fields) => ({
+    kind: 'world',
+    preset: 'demo',
+    world: { seed: worldSeed, sessionsPerUser: 3, ...fields },
+  });
 }

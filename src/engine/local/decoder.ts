@@ -79,17 +79,32 @@ export function buildDecoder(tape: Tape, config: LlamaConfig, parts: DecoderPart
     { op: 'Gather', inputs: [parts.embedding, tokens], attributes: { axis: 0 } },
     { shape: [TOKENS, config.hiddenSize] },
   );
+  const last = config.layers - 1;
   let hidden = embedded;
-  for (let layer = 0; layer < config.layers; layer++) hidden = block(build, hidden, layer);
-  const chosen = selectRows(tape, hidden, { rows, inverse });
+  for (let layer = 0; layer < last; layer++) {
+    hidden = feedForward(build, { hidden, attended: selfAttention(build, hidden, layer), layer });
+  }
+  // After the last attention no position looks at another, so only the wanted rows go on.
+  const attended = selfAttention(build, hidden, last);
+  const chosen = feedForward(build, {
+    hidden: selectRows(tape, hidden, { rows, inverse }),
+    attended: selectRows(tape, attended, { rows, inverse }),
+    layer: last,
+  });
   const normed = rmsNorm(tape, chosen, config.rmsNormEpsilon);
   return { embedded, logits: linear(tape, normed, { weight: parts.head }) };
 }
 
-function block(build: Build, hidden: Value, layer: number): Value {
+interface Attended {
+  readonly hidden: Value;
+  readonly attended: Value;
+  readonly layer: number;
+}
+
+/** The part of a block that treats each position by itself, with both residuals. */
+function feedForward(build: Build, { hidden, attended, layer }: Attended): Value {
   const { tape, config, parts } = build;
   const weights = parts.layer(layer);
-  const attended = selfAttention(build, rmsNorm(tape, hidden, config.rmsNormEpsilon), layer);
   const middle = linear(tape, attended, { weight: weights.output, residual: hidden });
   const normed = rmsNorm(tape, middle, config.rmsNormEpsilon);
   const gate = linear(tape, normed, { weight: weights.gate });
@@ -99,8 +114,9 @@ function block(build: Build, hidden: Value, layer: number): Value {
 }
 
 /** Grouped queries: the query heads of one key head lie below each other, so one product serves them all. */
-function selfAttention(build: Build, x: Value, layer: number): Value {
+function selfAttention(build: Build, hidden: Value, layer: number): Value {
   const { tape, config, parts, rotation, shapes } = build;
+  const x = rmsNorm(tape, hidden, config.rmsNormEpsilon);
   const weights = parts.layer(layer);
   const { heads, keyValueHeads, headDim } = config;
   const turned = (name: 'query' | 'key', count: number): Value => {
