@@ -1,6 +1,6 @@
 /** The local engine against PyTorch on the same model, in turns: training, sampling with log-probabilities, share of the matmul peak. */
 import { spawn } from 'node:child_process';
-import { availableParallelism } from 'node:os';
+import { availableParallelism, loadavg } from 'node:os';
 import { createInterface } from 'node:readline';
 import type { CrossEntropySample } from '../src/core/policy.ts';
 import type { LlamaConfig } from '../src/engine/local/config.ts';
@@ -57,6 +57,8 @@ export async function benchEngine(): Promise<Record<string, unknown>> {
   torch?.process.stdin.end();
   return {
     threads,
+    // PyTorch's threads poll for each other and collapse beside other work: above about 2 the ratios mean nothing.
+    loadAverage: Number(loadavg()[0]?.toFixed(1)),
     parameters: ours.parameters,
     torch: torch?.version,
     ...Object.fromEntries(figures),
