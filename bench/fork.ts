@@ -55,6 +55,7 @@ async function fillBank(dir: string): Promise<void> {
     sessionId: 's',
     index: 0,
     at,
+    scene: 'chat',
     messages: [{ id: 'm0', role: 'user', text: 'hello' }],
     tokens: 1,
     oversized: false,

@@ -37,6 +37,7 @@ function createWindow(row: number): Window {
       sessionId: 's',
       index,
       at,
+      scene: 'chat' as const,
       messages: [],
       tokens: 1,
       oversized: false,
@@ -71,8 +72,13 @@ const sleepyHarness: Harness = {
   stages: [],
   heldOut: false,
   requiredStages: [],
+  scenes: ['chat'],
+  sideEffects: [],
   open: async ({ dir }): Promise<Bank> => ({
-    write: ({ id }) => sleep(latencyMs(`${placeOf(dir)}/${id}`, MEAN_WRITE_MS)),
+    write: async ({ id }) => {
+      await sleep(latencyMs(`${placeOf(dir)}/${id}`, MEAN_WRITE_MS));
+      return { sideEffects: [] };
+    },
     list: async () => [],
     retrieve: async () => '',
     contentHash: async () => 'empty',

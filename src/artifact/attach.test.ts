@@ -16,6 +16,7 @@ function windowsWith(chunks: number): Window[] {
     sessionId: 's',
     index,
     at: AT,
+    scene: 'chat' as const,
     messages: [0, 1].map((m) => ({ id: `${index}.${m}`, role: 'user' as const, text: 'x' })),
     tokens: 1,
     oversized: false,

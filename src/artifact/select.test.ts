@@ -23,6 +23,7 @@ function artifactOf(drafts: readonly Draft[]): WindowArtifact {
     sessionId: 's',
     index,
     at: '2024-05-08T20:15:00Z',
+    scene: 'chat' as const,
     messages: [],
     tokens: 0,
     oversized: false,

@@ -15,7 +15,7 @@ export type AnswerVerdict =
 
 /** What a stage's request says to the writer, parsed out of the framework's prompt. */
 export interface StageRequest {
-  /** The new conversation, one rendered message each. */
+  /** What is new: the conversation, one rendered message each; for a stage that merges drafts, the drafts. */
   readonly newMessages: readonly string[];
   /** Ids as offered to the model, with their texts. */
   readonly existingMemories: readonly { readonly id: string; readonly text: string }[];
@@ -32,8 +32,37 @@ export interface Stage {
    * A request whose static part is unknown comes back unchanged.
    */
   view(messages: readonly ChatMessage[]): readonly ChatMessage[];
+  /**
+   * The policy's answer to the view as the framework must see it, where the view renames what is random (ids become
+   * positions). An answer that cannot be read comes back unchanged. Absent where the view renames nothing.
+   */
+  fromView?(answer: string, messages: readonly ChatMessage[]): string;
   /** Pure: an answer that the framework's own parser takes whole is well formed; anything it drops or repairs is not. */
   check(answer: string, messages: readonly ChatMessage[]): AnswerVerdict;
-  /** An answer that makes the framework store exactly these texts: used by control banks and tests. */
-  compose(texts: readonly string[]): string;
+  /**
+   * An answer that makes the framework store exactly these texts: used by control banks and tests. A stage that merges
+   * drafts adds those of the request's drafts that are among the texts, and throws without the request.
+   */
+  compose(texts: readonly string[], messages?: readonly ChatMessage[]): string;
+}
+
+/** What one well-formed answer asked for, with the texts behind the ids it was offered. */
+export interface WriteRequest {
+  readonly operations: readonly RequestedOperation[];
+  readonly offered: readonly { readonly id: string; readonly text: string }[];
+}
+
+/** A recorded call whose answer was well formed. */
+export interface CheckedCall extends WriteRequest {
+  readonly stage: string;
+  readonly answer: string;
+  readonly messages: readonly ChatMessage[];
+}
+
+/** What a write as a whole should have done to the bank. */
+export interface WriteEffect {
+  /** In order. */
+  readonly requests: readonly WriteRequest[];
+  /** Texts that the framework may store or leave out by a documented rule of its own that its answers do not show. */
+  readonly optional: readonly string[];
 }

@@ -20,7 +20,7 @@ function session(id: string, turns: number, at = '2024-05-08T20:15:00+02:00'): S
     { id: `${id}:${i}u`, role: 'user', text: `ask ${i}` },
     { id: `${id}:${i}a`, role: 'assistant', text: `reply ${i}` },
   ]).flat();
-  return { id, userId: 'ann', at, messages };
+  return { id, userId: 'ann', at, scene: 'chat', messages };
 }
 
 function sizes(turns: number): number[] {
@@ -61,6 +61,7 @@ const sessionsArb = fc
         id: `s${s}`,
         userId: 'ann',
         at: `2024-05-0${day === 0 ? 1 : day}T10:00:00+02:00`,
+        scene: 'chat',
         messages: messages.map(([role, words], i) => ({
           id: `s${s}:${i}`,
           role,

@@ -27,7 +27,7 @@ export function chunksOf(sessions: readonly Session[], options: ChunkOptions): C
 }
 
 function chunksOfSession(
-  { id, userId, at, messages }: Session,
+  { id, userId, at, scene, messages }: Session,
   options: ChunkOptions,
 ): Omit<Chunk, 'index'>[] {
   const turns = turnsOf(messages);
@@ -41,6 +41,7 @@ function chunksOfSession(
       userId,
       sessionId: id,
       at,
+      scene,
       messages: group.flat(),
       tokens,
       oversized: tokens > options.maxChunkTokens,

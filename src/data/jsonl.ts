@@ -76,7 +76,7 @@ export function parseSession(
   const { messages, notes } = normaliseMessages(line.messages, { id: id.text, at });
   log.add(where, [...user.notes, ...id.notes, ...ignoredFields(line)]);
   for (const { message, ...found } of notes) log.add(`${where} messages[${message}]`, [found]);
-  return { id: id.text, userId: user.text, at, messages: [...messages] };
+  return { id: id.text, userId: user.text, at, scene: 'chat', messages: [...messages] };
 }
 
 function ignoredFields(line: Record<string, unknown>) {

@@ -97,7 +97,7 @@ function sessionsOf(
       return [];
     }
     const at = parseLocomoTime(conversation[`${key}_date_time`], `${place}_date_time`);
-    return [{ id: key, userId: sample_id, at, messages }];
+    return [{ id: key, userId: sample_id, at, scene: 'chat', messages }];
   });
   return inTimeOrder(sessions);
 }

@@ -9,6 +9,7 @@ const session: Session = {
   id: 's',
   userId: 'ann',
   at: '2024-05-08T20:15:00Z',
+  scene: 'chat',
   messages: Array.from({ length: 40 }, (_, i) => ({
     id: `m${i}`,
     role: i % 2 === 0 ? ('user' as const) : ('assistant' as const),

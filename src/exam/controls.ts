@@ -8,6 +8,6 @@ export type Control = 'empty' | 'verbatim';
 export type ScriptedReply = (stage: Stage, messages: readonly ChatMessage[]) => string;
 
 export const controlReplies: Readonly<Record<Control, ScriptedReply>> = {
-  empty: (stage) => stage.compose([]),
-  verbatim: (stage, messages) => stage.compose(stage.read(messages).newMessages),
+  empty: (stage, messages) => stage.compose([], messages),
+  verbatim: (stage, messages) => stage.compose(stage.read(messages).newMessages, messages),
 };

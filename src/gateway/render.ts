@@ -80,7 +80,7 @@ interface Sampled {
 function answered(writer: RenderWriter, arrival: Arrival, result: Sampled): Recorded {
   const { context, promptIds, sampled } = result;
   const segment = segmentOf(promptIds, sampled);
-  const text = textOf(writer.template, sampled);
+  const text = textOf(writer.template, arrival, sampled);
   const outcome = judgeAnswer(arrival, text, sampled.stopReason);
   const promptTokens = promptIds.length;
   const completionTokens = sampled.tokenIds.length;
@@ -113,8 +113,14 @@ function segmentOf(promptIds: readonly number[], sampled: Completion): Segment {
   };
 }
 
-function textOf(template: PromptTemplate, { tokenIds, stopReason }: Completion): string {
+/** As the framework must see it: the record's segment keeps what was sampled. */
+function textOf(
+  template: PromptTemplate,
+  { stage, messages }: Arrival,
+  { tokenIds, stopReason }: Completion,
+): string {
   const last = tokenIds.at(-1);
   const ended = stopReason === 'stop' && last !== undefined && template.stopIds.includes(last);
-  return template.tokenizer.decode(ended ? tokenIds.slice(0, -1) : tokenIds);
+  const answer = template.tokenizer.decode(ended ? tokenIds.slice(0, -1) : tokenIds);
+  return stage?.fromView?.(answer, messages) ?? answer;
 }

@@ -5,9 +5,13 @@ import { FaultError } from '../core/outcome.ts';
 import type { Call } from '../core/trace.ts';
 import { keepStage, renderKeepRequest } from '../testing/keep-stage.ts';
 import { aCall, aFault } from '../testing/trace-builders.ts';
-import { classifyWrite, type WriteEvidence } from './classify-write.ts';
+import { classifyWrite, type WriteEvidence, type WriteRules } from './classify-write.ts';
 
-const rules = { stages: [keepStage], requiredStages: [keepStage.name] };
+const rules: WriteRules = {
+  stages: [keepStage],
+  requiredStages: [keepStage.name],
+  sideEffects: ['shadowed'],
+};
 const request = renderKeepRequest(['user: pin is 4471'], []);
 const stored = [{ id: 'random', text: 'user: pin is 4471', store: 'memory' }];
 const bad = { outcome: { kind: 'policy-error' as const, reasons: ['unparsable' as const] } };
@@ -18,7 +22,7 @@ function call(overrides: Partial<Call> = {}): Call {
 
 function classify(calls: Call[], evidence: Partial<WriteEvidence> = {}) {
   return classifyWrite(
-    { calls, before: [], after: stored, failure: undefined, ...evidence },
+    { calls, before: [], after: stored, sideEffects: [], failure: undefined, ...evidence },
     rules,
   );
 }
@@ -82,4 +86,43 @@ test.each([
 ])('%s is the platform’s fault', (_name, run, message) => {
   expect(run).toThrow(FaultError);
   expect(run).toThrow(message);
+});
+
+describe('what no answer asked for', () => {
+  const old = { id: 'old', text: 'pin: 4471', store: 'memory' };
+  const change = {
+    before: [old],
+    sideEffects: [{ name: 'shadowed', removed: [old.text], added: [] }],
+  };
+
+  test('is accepted under a name that the harness declares, and only as far as reported', () => {
+    expect(classify([call()], change).kind).toBe('ok');
+    expect(() => classify([call()], { before: [old] })).toThrow('1 missing');
+    expect(() => classify([call()], { ...change, after: [...stored, old] })).toThrow(
+      '1 not asked for',
+    );
+  });
+
+  test('is a fault under any other name', () => {
+    const sideEffects = [{ name: 'tidied', removed: [old.text], added: [] }];
+    expect(() => classify([call()], { before: [old], sideEffects })).toThrow(
+      'undeclared side effect "tidied"',
+    );
+  });
+});
+
+test('a framework of several stages stores what its own rule says, and may leave out what it calls optional', () => {
+  const twoStages: WriteRules = {
+    ...rules,
+    effectOf: (calls) => ({ requests: calls.slice(-1), optional: ['user: near copy'] }),
+  };
+  const draft = call({ text: 'note a draft' });
+  const judge = (after: WriteEvidence['after']) =>
+    classifyWrite(
+      { calls: [draft, call()], before: [], after, sideEffects: [], failure: undefined },
+      twoStages,
+    );
+  expect(judge(stored).kind).toBe('ok');
+  expect(judge([...stored, { id: 'n', text: 'user: near copy', store: 'memory' }]).kind).toBe('ok');
+  expect(() => judge([{ id: 'd', text: 'a draft', store: 'memory' }])).toThrow('1 missing');
 });

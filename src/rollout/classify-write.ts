@@ -1,25 +1,25 @@
 /** What a write was: the policy's doing or the platform's (definitions §5). Silent failures 6 and 8 stop here. */
 import type { Listing } from '../core/bank.ts';
 import { FaultError, type PolicyErrorReason } from '../core/outcome.ts';
-import type { Stage } from '../core/stage.ts';
+import type { CheckedCall, Stage, WriteEffect } from '../core/stage.ts';
 import type { Call, ChunkWrite } from '../core/trace.ts';
-import { compareWrite, type WriteRequest } from './verify-write.ts';
+import type { Harness, SideEffect } from '../harness/contract.ts';
+import { compareWrite } from './verify-write.ts';
 
 export interface WriteEvidence {
   readonly calls: readonly Call[];
   readonly before: Listing;
   readonly after: Listing;
+  /** What the bank reports having done of its own accord. */
+  readonly sideEffects: readonly SideEffect[];
   /** What `bank.write` rejected with, if it did. */
   readonly failure: FaultError | undefined;
 }
 
-interface StageRules {
-  readonly stages: readonly Stage[];
-  readonly requiredStages: readonly string[];
-}
+export type WriteRules = Pick<Harness, 'stages' | 'requiredStages' | 'sideEffects' | 'effectOf'>;
 
 /** The write's outcome. Throws a `FaultError` where the platform failed. */
-export function classifyWrite(evidence: WriteEvidence, rules: StageRules): ChunkWrite['outcome'] {
+export function classifyWrite(evidence: WriteEvidence, rules: WriteRules): ChunkWrite['outcome'] {
   const calls = evidence.calls.filter(({ purpose }) => purpose === 'write');
   for (const { outcome } of calls) {
     if (outcome.kind === 'fault') throw new FaultError(outcome.boundary, outcome.message);
@@ -33,7 +33,8 @@ export function classifyWrite(evidence: WriteEvidence, rules: StageRules): Chunk
   }
   if (evidence.failure !== undefined) throw evidence.failure;
   assertReached(calls, rules.requiredStages);
-  assertStored(evidence, requestsOf(calls, rules.stages));
+  assertDeclared(evidence.sideEffects, rules.sideEffects);
+  assertStored(evidence, effectOf(calls, rules));
   const malformed = calls.filter(({ outcome }) => outcome.kind === 'policy-error').length;
   return { kind: 'ok', recoveredMalformed: calls.length === 0 ? 0 : malformed / calls.length };
 }
@@ -73,27 +74,39 @@ function assertReached(calls: readonly Call[], requiredStages: readonly string[]
   }
 }
 
-function requestsOf(calls: readonly Call[], stages: readonly Stage[]): WriteRequest[] {
-  return calls
+/** Without a rule of its own, a framework does what every single answer asks for. */
+function effectOf(calls: readonly Call[], rules: WriteRules): WriteEffect {
+  const checked = calls
     .filter(({ outcome }) => outcome.kind === 'ok')
-    .map((call) => {
-      const stage = stages.find(({ name }) => name === call.stage);
-      if (stage === undefined) {
-        throw new FaultError('gateway', `call ${call.id} is of unknown stage "${call.stage}"`);
-      }
-      const verdict = stage.check(call.text, call.messages);
-      if (verdict.kind === 'malformed') {
-        throw new Error(`call ${call.id} was recorded as ok but is ${verdict.reasons.join(', ')}`);
-      }
-      return {
-        operations: verdict.operations,
-        offered: stage.read(call.messages).existingMemories,
-      };
-    });
+    .map((call) => checkedCall(call, rules.stages));
+  return rules.effectOf?.(checked) ?? { requests: checked, optional: [] };
 }
 
-function assertStored({ before, after }: WriteEvidence, requests: readonly WriteRequest[]): void {
-  const { missing, unrequested } = compareWrite({ before, after }, requests);
+function checkedCall(call: Call, stages: readonly Stage[]): CheckedCall {
+  const { messages, text: answer } = call;
+  const stage = stages.find(({ name }) => name === call.stage);
+  if (stage === undefined) {
+    throw new FaultError('gateway', `call ${call.id} is of unknown stage "${call.stage}"`);
+  }
+  const verdict = stage.check(answer, messages);
+  if (verdict.kind === 'malformed') {
+    throw new Error(`call ${call.id} was recorded as ok but is ${verdict.reasons.join(', ')}`);
+  }
+  const offered = stage.read(messages).existingMemories;
+  return { stage: stage.name, answer, messages, operations: verdict.operations, offered };
+}
+
+function assertDeclared(found: readonly SideEffect[], declared: readonly string[]): void {
+  const stray = found.find(({ name }) => !declared.includes(name));
+  if (stray === undefined) return;
+  throw new FaultError(
+    'store',
+    `failed write: undeclared side effect "${stray.name}", ${describe(stray.removed, 'removed')}, ${describe(stray.added, 'added')}`,
+  );
+}
+
+function assertStored({ before, after, sideEffects }: WriteEvidence, effect: WriteEffect): void {
+  const { missing, unrequested } = compareWrite({ before, after }, effect, sideEffects);
   if (missing.length === 0 && unrequested.length === 0) return;
   throw new FaultError(
     'store',

@@ -1,15 +1,14 @@
 /** A rollout's working copy of its parent bank with its private slot; restored by replaying what was recorded. */
 import { mkdir, rm } from 'node:fs/promises';
 import type { Listing } from '../core/bank.ts';
-import type { ChatMessage } from '../core/chat.ts';
 import type { Window } from '../core/conversation.ts';
 import { boundary, type Fault, FaultError } from '../core/outcome.ts';
-import type { Stage } from '../core/stage.ts';
-import type { Call, ChunkWrite } from '../core/trace.ts';
+import type { ChunkWrite } from '../core/trace.ts';
 import type { Gateway, Slot, Writer } from '../gateway/contract.ts';
 import type { Bank, Harness } from '../harness/contract.ts';
 import { forkBank } from '../harness/fork.ts';
-import { faultOf, type OpenBank } from './write-chunk.ts';
+import { replyFrom } from './replay.ts';
+import { faultOr, type OpenBank } from './write-chunk.ts';
 
 export interface RolloutParts {
   readonly gateway: Gateway;
@@ -65,7 +64,7 @@ export async function openSession(
     try {
       return await inspect({ parts, task, slot, bank });
     } catch (cause) {
-      await faultOf(() => bank[Symbol.asyncDispose]());
+      await faultOr(() => bank[Symbol.asyncDispose]());
       throw cause;
     }
   } catch (cause) {
@@ -96,7 +95,7 @@ async function inspect({ parts, task, slot, bank }: Opened): Promise<Session> {
     listing,
     async [Symbol.asyncDispose]() {
       // An orderly end has closed the bank and heard of any failure; after a fault, a second one says nothing new.
-      await faultOf(() => bank[Symbol.asyncDispose]());
+      await faultOr(() => bank[Symbol.asyncDispose]());
       await slot[Symbol.asyncDispose]();
     },
   };
@@ -128,38 +127,21 @@ async function replay(
   task: RolloutTask,
   writes: readonly ChunkWrite[],
 ): Promise<void> {
-  const reply = replyFrom(writes.flatMap(({ calls }) => calls));
+  const calls = writes.flatMap((write) => write.calls);
+  const reply = replyFrom(calls, parts.harness.stages);
   await using session = await openSession(parts, task, { kind: 'scripted', reply });
   for (const [t, recorded] of writes.entries()) {
     const chunk = task.window.chunks[t];
     if (chunk === undefined) throw new Error(`no chunk ${t} in window ${task.window.id}`);
     session.slot.setPurpose('write');
     // A framework may refuse a malformed answer, now as then: the content decides whether the replay is faithful.
-    await faultOf(() => session.bank.write(chunk));
+    await faultOr(() => session.bank.write(chunk));
     await boundary('harness', () => session.slot.take());
     if ((await session.bank.contentHash()) !== recorded.hashAfter) {
       throw new FaultError('store', `chunk ${chunk.id} cannot be restored: its replay differs`);
     }
   }
   await session.bank.close();
-}
-
-/** The recorded answer to the same messages; several answers to the same come in their order. */
-function replyFrom(
-  calls: readonly Call[],
-): (stage: Stage, messages: readonly ChatMessage[]) => string {
-  const answers = new Map<string, string[]>();
-  for (const { messages, text } of calls) {
-    const key = JSON.stringify(messages);
-    const queue = answers.get(key);
-    if (queue === undefined) answers.set(key, [text]);
-    else queue.push(text);
-  }
-  return (_stage, messages) => {
-    const answer = answers.get(JSON.stringify(messages))?.shift();
-    if (answer === undefined) throw new FaultError('harness', 'a replayed write asked anew');
-    return answer;
-  };
 }
 
 async function fork({ parent, directory }: RolloutTask): Promise<void> {

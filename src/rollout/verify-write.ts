@@ -1,12 +1,7 @@
 /** Did the bank change as the writer asked? Two listings answer, never the framework's word (definitions §5). */
 import type { Listing } from '../core/bank.ts';
-import type { RequestedOperation } from '../core/stage.ts';
-
-/** What one well-formed answer asked for, with the texts behind the ids it was offered. */
-export interface WriteRequest {
-  readonly operations: readonly RequestedOperation[];
-  readonly offered: readonly { readonly id: string; readonly text: string }[];
-}
+import type { RequestedOperation, WriteEffect, WriteRequest } from '../core/stage.ts';
+import type { SideEffect } from '../harness/contract.ts';
 
 export interface Discrepancy {
   /** Texts that should be in the bank and are not. */
@@ -23,16 +18,23 @@ interface Range {
 
 /**
  * Applies the requests in order to the earlier listing and compares. The one side effect allowed to every framework is
- * deduplication: a text asked for twice, or one that is there already, may be stored once.
+ * deduplication: a text asked for twice, or one that is there already, may be stored once. Others are what the harness
+ * declares and its bank reports.
  */
 export function compareWrite(
   listings: { readonly before: Listing; readonly after: Listing },
-  requests: readonly WriteRequest[],
+  { requests, optional }: WriteEffect,
+  sideEffects: readonly SideEffect[] = [],
 ): Discrepancy {
   const expected = new Map<string, Range>();
   for (const { text } of listings.before) add(expected, text, 'always');
   for (const request of requests) {
     for (const operation of request.operations) apply(expected, operation, request);
+  }
+  for (const text of optional) add(expected, text, 'optional');
+  for (const { removed, added } of sideEffects) {
+    for (const text of removed) remove(expected, text);
+    for (const text of added) add(expected, text, 'always');
   }
   const found = countTexts(listings.after);
   const texts = [...new Set([...expected.keys(), ...found.keys()])];
@@ -66,12 +68,14 @@ function apply(
   }
 }
 
-function add(expected: Map<string, Range>, text: string, mode: 'always' | 'deduplicated'): void {
+function add(
+  expected: Map<string, Range>,
+  text: string,
+  mode: 'always' | 'deduplicated' | 'optional',
+): void {
   const { least, most } = rangeOf(expected, normalise(text));
-  expected.set(normalise(text), {
-    least: mode === 'always' ? least + 1 : Math.max(least, 1),
-    most: most + 1,
-  });
+  const leasts = { always: least + 1, deduplicated: Math.max(least, 1), optional: least };
+  expected.set(normalise(text), { least: leasts[mode], most: most + 1 });
 }
 
 function remove(expected: Map<string, Range>, text: string): void {

@@ -27,10 +27,20 @@ export async function writeChunk(
   before: Listing,
 ): Promise<WrittenChunk> {
   slot.setPurpose('write');
-  const failure = await faultOf(() => bank.write(chunk));
+  const written = await faultOr(() => bank.write(chunk));
   const calls = await boundary('harness', () => slot.take());
   const after = await bank.list();
-  const outcome = classifyWrite({ calls, before, after, failure }, harness);
+  const failed = written instanceof FaultError;
+  const outcome = classifyWrite(
+    {
+      calls,
+      before,
+      after,
+      sideEffects: failed ? [] : written.sideEffects,
+      failure: failed ? written : undefined,
+    },
+    harness,
+  );
   const write: ChunkWrite = {
     chunkId: chunk.id,
     calls: [...calls],
@@ -66,10 +76,9 @@ function sortKey(op: MemoryOp): string {
 }
 
 /** The rejection is evidence, not yet a verdict: the record decides whose fault it was. */
-export async function faultOf(run: () => PromiseLike<void>): Promise<FaultError | undefined> {
+export async function faultOr<T>(run: () => PromiseLike<T>): Promise<T | FaultError> {
   try {
-    await run();
-    return undefined;
+    return await run();
   } catch (cause) {
     if (cause instanceof FaultError) return cause;
     throw cause;

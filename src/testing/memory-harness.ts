@@ -8,7 +8,7 @@ import type { Chunk } from '../core/conversation.ts';
 import { renderMessage } from '../core/conversation.ts';
 import { boundary, FaultError } from '../core/outcome.ts';
 import type { RequestedOperation } from '../core/stage.ts';
-import type { Bank, Harness, OpenOptions } from '../harness/contract.ts';
+import type { Bank, Harness, OpenOptions, WriteReport } from '../harness/contract.ts';
 import { hashMultiset } from '../lib/hash.ts';
 import { keepStage, renderKeepRequest } from './keep-stage.ts';
 
@@ -54,6 +54,8 @@ export function createMemoryHarness(options: MemoryHarnessOptions = {}): Harness
     stages: [keepStage],
     heldOut: false,
     requiredStages: [keepStage.name],
+    scenes: ['chat', 'working', 'coding'],
+    sideEffects: [],
     open: (openOptions) => boundary('harness', () => openMemoryBank(openOptions, state)),
     [Symbol.asyncDispose]: async () => {},
   };
@@ -72,6 +74,8 @@ async function openMemoryBank(options: OpenOptions, shared: Shared): Promise<Ban
   if (trouble === 'crash') throw new FaultError('harness', 'the framework does not start');
   return new MemoryBank(options, shared, await memoriesOf(options.dir, trouble));
 }
+
+const NOTHING_ELSE: WriteReport = { sideEffects: [] };
 
 type Operations = readonly RequestedOperation[];
 
@@ -94,19 +98,20 @@ class MemoryBank implements Bank {
     this.#memories = memories;
   }
 
-  write(chunk: Chunk): Promise<void> {
+  write(chunk: Chunk): Promise<WriteReport> {
     return boundary('harness', async () => {
       const trouble = this.#trouble('write', chunk.id);
       if (trouble === 'crash') {
         this.#dead = true;
         throw new FaultError('harness', 'the framework died');
       }
-      if (trouble === 'no-call') return;
+      if (trouble === 'no-call') return NOTHING_ELSE;
       const operations = await this.#askWriter(chunk, trouble);
-      if (trouble === 'lose-write') return;
+      if (trouble === 'lose-write') return NOTHING_ELSE;
       if (trouble === 'wipe') this.#memories = [];
       else operations.map((operation) => this.#store(operation));
       this.#changed = true;
+      return NOTHING_ELSE;
     });
   }
 

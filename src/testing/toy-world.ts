@@ -47,7 +47,7 @@ function createWindow(
     const tokens = toyTokenizer.count(messages.map(({ text }) => text).join(' '));
     const position = index * chunksPerWindow + t;
     const place = { id: chunkId, userId, sessionId: `${userId}/s${index}`, index: position, at };
-    return { ...place, messages, tokens, oversized: false };
+    return { ...place, scene: 'chat' as const, messages, tokens, oversized: false };
   });
   return { window: { id, userId, index, chunks }, probes, questions: [] };
 }

@@ -98,6 +98,7 @@ export function anArtifact(
     sessionId: 's',
     index,
     at: '2024-05-08T20:15:00+02:00',
+    scene: 'chat' as const,
     messages: [],
     tokens: 100,
     oversized: false,

@@ -53,7 +53,7 @@ export function tellSession(
     chatter.push(...part.chatter.map((draft) => ({ ...draft, messageId: last[draft.speaker] })));
   }
   return {
-    session: { ...frame, messages },
+    session: { ...frame, scene: 'chat', messages },
     truth: { sessionId: frame.id, facts, chatter },
   };
 }

@@ -55,6 +55,7 @@ function chunk(text: string, at = '2024-05-08T20:15:00+02:00'): Chunk {
     sessionId: 's',
     index: 0,
     at,
+    scene: 'chat',
     messages: [{ id: `${text}.0`, role: 'user', text }],
     tokens: 1,
     oversized: false,

@@ -30,6 +30,8 @@ export async function createMem0Harness({
     version: FRAMEWORK,
     stages: [mem0ExtractStage],
     heldOut: false,
+    scenes: ['chat', 'working', 'coding'],
+    sideEffects: [],
     requiredStages: [mem0ExtractStage.name],
     open: (options) =>
       openMem0Bank(options, { framework: FRAMEWORK, pool, topK, threshold, timeoutMs }),

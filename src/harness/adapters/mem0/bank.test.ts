@@ -48,6 +48,7 @@ function chunk(at: string, ...messages: readonly Omit<Message, 'id'>[]): Chunk {
     sessionId: 's',
     index: 0,
     at,
+    scene: 'chat',
     messages: messages.map((message, index) => ({ ...message, id: String(index) })),
     tokens: 1,
     oversized: false,

@@ -7,7 +7,7 @@ import type { Chunk, Message } from '../../../core/conversation.ts';
 import { boundary, FaultError } from '../../../core/outcome.ts';
 import { createPool } from '../../../lib/pool.ts';
 import { type BankLock, lockBank } from '../../bank-lock.ts';
-import type { Bank, OpenOptions } from '../../contract.ts';
+import type { Bank, OpenOptions, WriteReport } from '../../contract.ts';
 import type { WorkerPool } from './pool.ts';
 import { type BankRequest, listedSchema, nothingSchema, textSchema } from './protocol.ts';
 import type { WorkerThread } from './worker-thread.ts';
@@ -111,12 +111,13 @@ class Mem0Bank implements Bank {
     await this.#request({ ...request, now: wallTime(now) }, nothingSchema);
   }
 
-  async write(chunk: Chunk): Promise<void> {
+  async write(chunk: Chunk): Promise<WriteReport> {
     const messages = chunk.messages.map(({ role, speaker, text }: Message) => ({
       role,
       content: speaker === undefined ? text : `${speaker}: ${text}`,
     }));
     await this.#request({ kind: 'write', now: wallTime(chunk.at), messages }, nothingSchema);
+    return { sideEffects: [] };
   }
 
   async list(): Promise<Listing> {
