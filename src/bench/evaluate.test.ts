@@ -3,6 +3,7 @@ import { readdir, rm } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Gateway, Writer } from '../gateway/contract.ts';
 import { createGateway } from '../gateway/gateway.ts';
+import type { Bank, Harness } from '../harness/contract.ts';
 import { createPool } from '../lib/pool.ts';
 import { rewardOptionsSchema } from '../reward/options.ts';
 import { createMemoryHarness, type Moment } from '../testing/memory-harness.ts';
@@ -119,3 +120,30 @@ test('a chain ends with its first fault: later windows are faults by name, other
   expect(scoredWindows(windows)).toHaveLength(16);
   expect(await readdir(root)).toEqual([]);
 });
+
+test('our own ranking tells a writer’s fault from a ranker’s: what the framework does not find is still in the bank', async () => {
+  const sound = createMemoryHarness();
+  const blind: Harness = {
+    ...sound,
+    open: async (options) => blindfold(await sound.open(options)),
+  };
+  const ownRanking = { embedder: toyEmbedder, topK: 50 };
+  const summary = summariseWriter(
+    await evaluate(careful, { harness: blind, ownRanking }),
+    bootstrap,
+  );
+  expect(summary.recall).toBe(0);
+  expect(summary.ownRanking?.recall).toBe(1);
+  expect(summariseWriter(await evaluate(careful), bootstrap)).not.toHaveProperty('ownRanking');
+});
+
+function blindfold(bank: Bank): Bank {
+  return {
+    write: (chunk) => bank.write(chunk),
+    list: () => bank.list(),
+    retrieve: async () => '',
+    contentHash: () => bank.contentHash(),
+    close: () => bank.close(),
+    [Symbol.asyncDispose]: () => bank[Symbol.asyncDispose](),
+  };
+}

@@ -1,9 +1,12 @@
 /** One writer over many users inside a real harness: every bank starts empty, only the writer is swapped (definitions §9). */
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Listing } from '../core/bank.ts';
 import type { ItemResult, WindowArtifact } from '../core/exam.ts';
 import type { Fault } from '../core/outcome.ts';
 import type { ScoredRollout } from '../core/trace.ts';
+import type { Retrievable } from '../exam/contract.ts';
+import { type OwnRankingOptions, rankListing } from '../exam/own-ranking.ts';
 import { type Examiners, sitExam } from '../exam/sit.ts';
 import { mapAll, type Pool } from '../lib/pool.ts';
 import type { RewardOptions } from '../reward/options.ts';
@@ -18,6 +21,8 @@ export interface EvaluationParts extends RolloutParts {
   readonly pool: Pool;
   /** Working banks live here and are removed as soon as the next one stands. */
   readonly directory: string;
+  /** Sits every exam a second time over our own ranking of the listed memories. */
+  readonly ownRanking?: OwnRankingOptions;
   readonly onWindow?: (window: EvaluatedWindow) => void;
 }
 
@@ -32,7 +37,12 @@ export type EvaluatedWindow = {
   readonly userId: string;
   readonly artifact: WindowArtifact;
 } & (
-  | { readonly kind: 'scored'; readonly rollout: ScoredRollout }
+  | {
+      readonly kind: 'scored';
+      readonly rollout: ScoredRollout;
+      /** The same writes, scored by the exam over our own ranking. */
+      readonly ownRanking?: ScoredRollout;
+    }
   | { readonly kind: 'fault'; readonly fault: Fault }
 );
 
@@ -100,30 +110,50 @@ async function evaluateWindow(
     seed: `${seed}/${window.id}`,
     directory: bankDirectory(parts, artifact),
   };
-  const items = [...artifact.probes, ...artifact.questions];
-  const { rollout, final: results } = await rollOutWindow(parts, task, (bank) =>
-    sitExam(items, bank, parts.examiners),
+  const { rollout, final } = await rollOutWindow(parts, task, (bank) =>
+    examineBank(parts, artifact, bank),
   );
   if (rollout.outcome.kind === 'fault') {
     return { userId, artifact, kind: 'fault', fault: rollout.outcome };
   }
-  const [scored] = scoreGroup(
-    [rollout],
-    { artifact, results_G: [requireResults(results)] },
-    alone(parts.reward),
-  );
-  if (scored === undefined) throw new Error(`window ${window.id} was not scored`);
-  return { userId, artifact, kind: 'scored', rollout: scored };
+  if (final === undefined) throw new Error('a valid rollout without an exam');
+  const score = (results: readonly ItemResult[]): ScoredRollout => {
+    const judged = { artifact, results_G: [results] };
+    const [scored] = scoreGroup([rollout], judged, alone(parts.reward));
+    if (scored === undefined) throw new Error(`window ${window.id} was not scored`);
+    return scored;
+  };
+  const { native, ownRanking } = final;
+  return {
+    userId,
+    artifact,
+    kind: 'scored',
+    rollout: score(native),
+    ...(ownRanking && { ownRanking: score(ownRanking) }),
+  };
+}
+
+interface ExamResults {
+  /** Over the blocks that the framework itself retrieves. */
+  readonly native: readonly ItemResult[];
+  readonly ownRanking?: readonly ItemResult[];
+}
+
+async function examineBank(
+  { examiners, ownRanking }: EvaluationParts,
+  { probes, questions }: WindowArtifact,
+  bank: Retrievable & { list(): Promise<Listing> },
+): Promise<ExamResults> {
+  const items = [...probes, ...questions];
+  const native = await sitExam(items, bank, examiners);
+  if (ownRanking === undefined) return { native };
+  const ranked = rankListing(await bank.list(), ownRanking);
+  return { native, ownRanking: await sitExam(items, ranked, examiners) };
 }
 
 /** A rollout that is evaluated alone holds all item faults of its window; that alone does not make it the culprit. */
 function alone(options: RewardOptions): RewardOptions {
   return { ...options, rolloutFaultShare: 1 };
-}
-
-function requireResults(results: readonly ItemResult[] | undefined): readonly ItemResult[] {
-  if (results === undefined) throw new Error('a valid rollout without an exam');
-  return results;
 }
 
 function bankDirectory({ directory }: EvaluationParts, { window }: WindowArtifact): string {

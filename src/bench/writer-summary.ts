@@ -30,6 +30,10 @@ export const writerSummarySchema = z.object({
   protocolErrorRate: z.number().nullable(),
   /** Tokens of a user's final bank, mean over users. */
   bankTokens: z.number().nullable(),
+  /** The exam over our own ranking of the listed memories, where it was sat: what is better here, the ranker lost. */
+  ownRanking: z
+    .object({ chunkScore: intervalSchema, recall: z.number().nullable() })
+    .exactOptional(),
 });
 export type WriterSummary = z.infer<typeof writerSummarySchema>;
 
@@ -56,13 +60,26 @@ export function summariseWriter(
 ): WriterSummary {
   const scores = chunkScores(windows);
   if (scores.length === 0) throw nothingScored(windows);
+  const ranked = underOwnRanking(windows);
   return {
     chunkScore: toInterval(bootstrapMean(scores, options)),
     recall: mean(itemScores(windows, ({ kind }) => kind === 'recall')),
     trapsRefused: mean(itemScores(windows, ({ kind }) => kind === 'trap')),
     protocolErrorRate: mean(malformedCalls(windows)),
     bankTokens: mean(finalBankTokens(windows)),
+    ...(ranked.length > 0 && {
+      ownRanking: {
+        chunkScore: toInterval(bootstrapMean(chunkScores(ranked), options)),
+        recall: mean(itemScores(ranked, ({ kind }) => kind === 'recall')),
+      },
+    }),
   };
+}
+
+function underOwnRanking(windows: readonly EvaluatedWindow[]): EvaluatedWindow[] {
+  return scoredWindows(windows).flatMap((window) =>
+    window.ownRanking === undefined ? [] : [{ ...window, rollout: window.ownRanking }],
+  );
 }
 
 /** No number can be said, and the reason is somebody else's failure. */

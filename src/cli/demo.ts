@@ -77,7 +77,7 @@ async function runDemo(flags: DemoFlags): Promise<void> {
   const users = await loadUsers(stack, plan.evaluation);
   const evaluations = new Map<string, EvaluatedWindow[]>();
   const reward = rewardPresets.recommended;
-  const request = { users, seed: flags.seed, reward, quiet: false, signal };
+  const request = { users, seed: flags.seed, reward, ownRanking: false, quiet: false, signal };
   for (const [name, directory] of Object.entries(directories)) {
     await using writer = await openWriter(stack, name, directory);
     evaluations.set(name, await evaluateNamed(stack, writer, request));
@@ -184,6 +184,7 @@ async function evaluateTransfer(
     users,
     seed,
     reward: rewardPresets.recommended,
+    ownRanking: false,
     quiet: false,
     signal,
   });

@@ -22,6 +22,8 @@ export const evalConfigSchema = z.strictObject({
   sampling: samplingConfigSchema.default(samplingConfigSchema.parse({})),
   /** What the chunk score is made of (definitions §5). */
   reward: rewardOptionsSchema.default(rewardOptionsSchema.parse({})),
+  /** Beside the framework's own retrieval, sit the exam over our own ranking of the listed memories. */
+  ownRanking: z.boolean().default(true),
   /** Policy directories by name. */
   writers: z.record(z.string(), z.string()).default({}),
   /** OpenAI-compatible writers by name. */

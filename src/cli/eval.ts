@@ -48,8 +48,8 @@ async function runEval(flags: EvalFlags): Promise<void> {
   const { signal } = interrupt;
   await using stack = await openStack(config.stack, { signal, prices: config.prices });
   const { users, counts } = await loadUserExams(config.data, stack.countTokens);
-  const { seed, reward } = config;
-  const request = { users, seed, reward, quiet: false, signal };
+  const { seed, reward, ownRanking } = config;
+  const request = { users, seed, reward, ownRanking, quiet: false, signal };
   const evaluations = new Map<string, EvaluatedWindow[]>();
   const usage = new Map<string, UsageSummary>();
   const startedAt = performance.now();

@@ -22,6 +22,8 @@ export interface EvaluationRequest {
   readonly users: readonly UserExam[];
   readonly seed: string;
   readonly reward: RewardOptions;
+  /** Sit every exam a second time over our own ranking. */
+  readonly ownRanking: boolean;
   /** Told of every call that a relay writer was asked for. */
   readonly meter?: UsageMeter;
   readonly quiet: boolean;
@@ -31,7 +33,7 @@ export interface EvaluationRequest {
 export async function evaluateNamed(
   stack: Stack,
   { name, writer }: NamedWriter,
-  { users, seed, reward, meter, quiet, signal }: EvaluationRequest,
+  { users, seed, reward, ownRanking, meter, quiet, signal }: EvaluationRequest,
 ): Promise<EvaluatedWindow[]> {
   const directory = join(stack.scratch, `evaluate-${encodeURIComponent(name)}`);
   await mkdir(directory, { recursive: true });
@@ -47,6 +49,9 @@ export async function evaluateNamed(
         countTokens: stack.countTokens,
         examiners: stack.examiners,
         reward,
+        ...(ownRanking && {
+          ownRanking: { embedder: stack.embedder, topK: stack.config.harness.topK },
+        }),
         pool: createPool(stack.config.concurrency),
         directory,
         onWindow: () => {

@@ -32,6 +32,7 @@ export interface Stack extends AsyncDisposable {
   readonly gateway: Gateway;
   readonly harness: Harness;
   readonly examiners: Examiners;
+  readonly embedder: Embedder;
   readonly countTokens: (text: string) => number;
   /** sha256 of the pinned tokenizer. */
   readonly tokenizerHash: string;
@@ -57,8 +58,9 @@ export async function openStack(
 ): Promise<Stack> {
   const tokenizer = await loadTokenizer(config.tokenizer ?? SHIPPED_POLICIES.base);
   const http = createHttpClient({ clock: systemClock, rng: createRng('memwriter/http') });
+  const embedder = embedderOf(config, http);
   const gateway = await createGateway({
-    embedder: embedderOf(config, http),
+    embedder,
     ...(prices && { prices }),
   });
   const harness = await createMem0Harness({ topK: config.harness.topK });
@@ -67,6 +69,7 @@ export async function openStack(
     config,
     gateway,
     harness,
+    embedder,
     examiners: {
       reader: readerOf(config.reader, { http, ...(signal && { signal }) }),
       judge: judgeOf(config.judge, { http, ...(signal && { signal }) }),

@@ -4,6 +4,7 @@ import type { Interval, WriterSummary } from '../bench/writer-summary.ts';
 import { type Comparison, differenceKey } from './evaluation.ts';
 
 export function writersTable(writers: Readonly<Record<string, WriterSummary>>): string {
+  const ranked = Object.values(writers).some(({ ownRanking }) => ownRanking !== undefined);
   const table = new Table({
     head: [
       'writer',
@@ -13,9 +14,10 @@ export function writersTable(writers: Readonly<Record<string, WriterSummary>>): 
       'traps refused',
       'protocol errors',
       'bank tokens',
+      ...(ranked ? ['own ranking'] : []),
     ],
     style: { head: [], border: [] },
-    colAligns: ['left', 'right', 'right', 'right', 'right', 'right', 'right'],
+    colAligns: ['left', 'right', 'right', 'right', 'right', 'right', 'right', 'right'],
   });
   for (const [name, summary] of Object.entries(writers)) {
     table.push([
@@ -26,6 +28,7 @@ export function writersTable(writers: Readonly<Record<string, WriterSummary>>): 
       share(summary.trapsRefused),
       share(summary.protocolErrorRate),
       summary.bankTokens === null ? '–' : summary.bankTokens.toFixed(0),
+      ...(ranked ? [summary.ownRanking?.chunkScore.mean.toFixed(3) ?? '–'] : []),
     ]);
   }
   return table.toString();

@@ -1,14 +1,18 @@
 /** The schedule is a function of its options and the records: nothing is left out, chains stay in order. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import type { Scene } from '../core/conversation.ts';
+import type { WindowArtifact } from '../core/exam.ts';
 import type { RowRecord, StepRecord } from '../store/schema.ts';
 import { createToyWorld } from '../testing/toy-world.ts';
 import { toChunkWindows } from './chunk-windows.ts';
-import { type PlannedRow, Schedule } from './schedule.ts';
+import { type PlannedRow, type ScenesOf, Schedule } from './schedule.ts';
 
 const artifacts = createToyWorld({ seed: 'w', users: 3, windowsPerUser: 2, chunksPerWindow: 2 });
 const configurations = ['mem0', 'memos'];
 const options = { seed: 's', steps: 12, rowsPerStep: 4, configurations };
+
+const chat: ScenesOf = () => ['chat'];
 
 type Fate = 'promoted' | 'void' | 'skipped';
 
@@ -41,7 +45,7 @@ function record(
 }
 
 function play(steps: number, fate: (row: PlannedRow) => Fate = () => 'promoted'): PlannedRow[][] {
-  const schedule = new Schedule(artifacts, options);
+  const schedule = new Schedule(artifacts, options, chat);
   const records: StepRecord[] = [];
   return Array.from({ length: steps }, (_, step) => {
     const rows = schedule.plan(records);
@@ -105,19 +109,47 @@ test('BR-65: the plan after any number of records is that of the uninterrupted r
         fates[(artifact.window.index + attempt) % Math.max(1, fates.length)] ?? 'promoted';
       const whole = play(5, fate);
       const records = whole.slice(0, 4).map((rows, step) => record(step, rows, fate));
-      expect(new Schedule(artifacts, options).plan(records)).toEqual(whole[4]);
+      expect(new Schedule(artifacts, options, chat).plan(records)).toEqual(whole[4]);
     }),
   );
 });
 
 test('silent failure 4: a configuration that the steps never reach is refused by name', () => {
   const short = { ...options, steps: 1, rowsPerStep: 1 };
-  expect(() => new Schedule(artifacts, short)).toThrow('"memos" is never reached');
+  expect(() => new Schedule(artifacts, short, chat)).toThrow('"memos" is never reached');
 });
+
+test('a configuration gets the users of its scenes, in turn with the others; without any it is refused by name', () => {
+  const mixed = artifacts.map((artifact) =>
+    artifact.window.userId === 'user0' ? artifact : inScene(artifact, 'coding'),
+  );
+  const scenesOf: ScenesOf = (name) => (name === 'mem0' ? ['chat', 'coding'] : ['coding']);
+  const rows = new Schedule(mixed, options, scenesOf).plan([]);
+  expect(rows.map(({ configuration }) => configuration)).toEqual([
+    'mem0',
+    'memos',
+    'mem0',
+    'memos',
+  ]);
+  const coders = rows.filter(({ configuration }) => configuration === 'memos');
+  expect(coders.map(({ sequence }) => sequence).sort()).toEqual(['user1/0', 'user2/0']);
+  const working: ScenesOf = (name) => (name === 'mem0' ? ['chat', 'coding'] : ['working']);
+  expect(() => new Schedule(mixed, options, working)).toThrow(
+    '"memos" has nothing to train on: it takes sessions of working only',
+  );
+});
+
+function inScene(artifact: WindowArtifact, scene: Scene): WindowArtifact {
+  const { window } = artifact;
+  return {
+    ...artifact,
+    window: { ...window, chunks: window.chunks.map((c) => ({ ...c, scene })) },
+  };
+}
 
 test('another seed orders the users otherwise', () => {
   const orders = ['a', 'b', 'c', 'd'].map((seed) =>
-    new Schedule(artifacts, { ...options, seed })
+    new Schedule(artifacts, { ...options, seed }, chat)
       .plan([])
       .map(({ sequence }) => sequence)
       .join(),

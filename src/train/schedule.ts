@@ -1,4 +1,5 @@
 /** Which (window, configuration, sequence) a step trains on: a pure function of the options and the committed steps. */
+import type { Scene } from '../core/conversation.ts';
 import type { WindowArtifact } from '../core/exam.ts';
 import { createRng } from '../lib/rng.ts';
 import { UserError } from '../lib/user-error.ts';
@@ -32,14 +33,19 @@ export interface PlannedRow {
 
 type ScheduleOptions = Pick<LoopOptions, 'seed' | 'steps' | 'rowsPerStep' | 'configurations'>;
 
+/** Scenes that a configuration is for. */
+export type ScenesOf = (configuration: string) => readonly Scene[];
+
 export class Schedule {
-  readonly #lanes: readonly Lane[];
+  /** Of each configuration its users' chains, in the order of the options. */
+  readonly #lanes: readonly (readonly Lane[])[];
   readonly #rowsPerStep: number;
 
-  /** Throws where the steps do not reach every configuration. */
-  constructor(artifacts: readonly WindowArtifact[], options: ScheduleOptions) {
-    this.#lanes = createLanes(artifacts, options);
-    this.#rowsPerStep = Math.min(options.rowsPerStep, this.#lanes.length);
+  /** Throws where the steps do not reach every configuration, or one of them has no user of its scenes. */
+  constructor(artifacts: readonly WindowArtifact[], options: ScheduleOptions, scenesOf: ScenesOf) {
+    this.#lanes = createLanes(artifacts, options, scenesOf);
+    const fewest = Math.min(...this.#lanes.map(({ length }) => length));
+    this.#rowsPerStep = Math.min(options.rowsPerStep, fewest * this.#lanes.length);
     const reached = options.steps * this.#rowsPerStep;
     const missed = options.configurations[reached];
     if (missed !== undefined) {
@@ -49,11 +55,13 @@ export class Schedule {
     }
   }
 
-  /** The rows of the step after `records`: no two of one chain. */
+  /** The rows of the step after `records`, the configurations in turn: no two of one chain. */
   plan(records: readonly StepRecord[]): PlannedRow[] {
     const states = foldSteps(records);
     return Array.from({ length: this.#rowsPerStep }, (_, j) => {
-      const lane = this.#lanes[(records.length * this.#rowsPerStep + j) % this.#lanes.length];
+      const turn = records.length * this.#rowsPerStep + j;
+      const lanes = this.#lanes[turn % this.#lanes.length];
+      const lane = lanes?.[Math.floor(turn / this.#lanes.length) % lanes.length];
       if (lane === undefined) throw new Error('schedule without lanes');
       return planRow(lane, states.get(laneKey(lane.configuration, lane.userId)));
     });
@@ -98,8 +106,12 @@ function planRow(lane: Lane, state: LaneState | undefined): PlannedRow {
   };
 }
 
-/** Users in a seeded order, the configurations of each beside one another. */
-function createLanes(artifacts: readonly WindowArtifact[], options: ScheduleOptions): Lane[] {
+/** Users in a seeded order, the same for every configuration; each has those whose chunks are all of its scenes. */
+function createLanes(
+  artifacts: readonly WindowArtifact[],
+  options: ScheduleOptions,
+  scenesOf: ScenesOf,
+): Lane[][] {
   const byUser = new Map<string, WindowArtifact[]>();
   for (const artifact of artifacts) {
     const { userId } = artifact.window;
@@ -109,10 +121,23 @@ function createLanes(artifacts: readonly WindowArtifact[], options: ScheduleOpti
   const users = createRng(options.seed)
     .fork('schedule')
     .shuffle([...byUser.keys()].sort());
-  return users.flatMap((userId) => {
-    const windows = (byUser.get(userId) ?? []).toSorted((a, b) => a.window.index - b.window.index);
-    return options.configurations.map((configuration) => ({ configuration, userId, windows }));
+  return options.configurations.map((configuration) => {
+    const scenes = scenesOf(configuration);
+    const lanes = users.flatMap((userId): Lane[] => {
+      const windows = byUser.get(userId) ?? [];
+      if (!windows.every((artifact) => isOf(scenes, artifact))) return [];
+      const ordered = windows.toSorted((a, b) => a.window.index - b.window.index);
+      return [{ configuration, userId, windows: ordered }];
+    });
+    if (lanes.length > 0) return lanes;
+    throw new UserError(
+      `configuration "${configuration}" has nothing to train on: it takes sessions of ${scenes.join(', ')} only, and no user has just those`,
+    );
   });
+}
+
+function isOf(scenes: readonly Scene[], { window }: WindowArtifact): boolean {
+  return window.chunks.every(({ scene }) => scenes.includes(scene));
 }
 
 /** The replica is the part after the last slash; a user's own id may hold some. */

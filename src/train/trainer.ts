@@ -43,7 +43,11 @@ export async function openTrainer(
     throw new RunCompleteError(options.steps, requireCheckpoint(run));
   }
   refuseHeldOut(parts, options);
-  const schedule = new Schedule(parts.artifacts, options);
+  const schedule = new Schedule(
+    parts.artifacts,
+    options,
+    (configuration) => harnessOf(parts, configuration).scenes,
+  );
   const engine = await openEngine(run, parts);
   const emit = async (event: TrainEvent): Promise<void> => {
     parts.onEvent(event);
