@@ -72,6 +72,11 @@ export const rolloutSchema = z.object({
 });
 export type Rollout = z.infer<typeof rolloutSchema>;
 
+/** The user of a sequence `user/replica`; a user's own id may hold slashes. */
+export function userOfSequence(sequence: string): string {
+  return sequence.slice(0, sequence.lastIndexOf('/'));
+}
+
 export const chunkScoreSchema = z.object({
   /** Absent where the chunk has no admitted probe (or question): left out of logged means. */
   prm: z.number().optional(),

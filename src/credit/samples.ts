@@ -1,8 +1,9 @@
 /** Credited rollouts become the samples an engine trains on: the recorded tokens, never re-tokenised. */
 import type { PolicyGradientSample } from '../core/policy.ts';
-import type { Call, ChunkWrite, CreditedRollout, Segment } from '../core/trace.ts';
+import type { CreditedRollout, Segment } from '../core/trace.ts';
 import { massSkew, segmentWeights } from './loss-mass.ts';
 import type { CreditOptions } from './options.ts';
+import { segmentsOf } from './segments.ts';
 
 export interface SampleBatch {
   readonly samples: readonly PolicyGradientSample[];
@@ -58,33 +59,6 @@ function creditedChunks(rollout: CreditedRollout): CreditedChunk[] {
     if (advantage === 0) return [];
     return [{ advantage, segments: segmentsOf(write, name) }];
   });
-}
-
-function segmentsOf(write: ChunkWrite, rolloutName: string): Segment[] {
-  const calls = write.calls.filter(({ purpose }) => purpose === 'write');
-  if (calls.length === 0) throw missingSegments(rolloutName, write, 'no write call is recorded');
-  return calls.filter(wasSampled).map((call) => {
-    const { segment } = call;
-    if (segment === undefined) {
-      throw missingSegments(rolloutName, write, `call ${call.id} (${call.stage}) has none`);
-    }
-    if (segment.sampledIds.length === 0 || segment.logprobs.length !== segment.sampledIds.length) {
-      const got = `${segment.sampledIds.length} tokens and ${segment.logprobs.length} log-probabilities`;
-      throw missingSegments(rolloutName, write, `call ${call.id} has ${got}`);
-    }
-    return segment;
-  });
-}
-
-/** An overflow sampled nothing; a platform fault's tokens are not the policy's action. */
-function wasSampled({ stopReason, outcome }: Call): boolean {
-  return stopReason !== 'overflow' && outcome.kind !== 'fault';
-}
-
-function missingSegments(rolloutName: string, write: ChunkWrite, detail: string): Error {
-  return new Error(
-    `missing chunk-to-segment map: ${rolloutName}, chunk ${write.chunkId}: ${detail}`,
-  );
 }
 
 function toSample(

@@ -292,3 +292,26 @@ test('a scripted writer sees the recognised stage; its bug is a fault, not a pol
     { kind: 'fault', boundary: 'gateway', message: 'no answer for update' },
   ]);
 });
+
+test('an answer in the names of the view reaches framework, verdict and record in the framework’s own; its tokens stay', async () => {
+  await using gateway = await createGateway({ embedder: fakeEmbedder });
+  const renaming = {
+    ...fakeStage('extract'),
+    fromView: (answer: string) => answer.replace('position 0', 'memory 3f2a'),
+  };
+  await using slot = gateway.openSlot({
+    writer: renderWriter(fakeEngine(() => '["position 0"]')),
+    stages: [renaming],
+    seed: 'seed',
+  });
+  const completion = await sdk(slot).chat.completions.create({
+    model: slot.model.model,
+    messages: [{ role: 'user', content: 'extract: hi' }],
+  });
+  expect(completion.choices[0]?.message.content).toBe('["memory 3f2a"]');
+  const [call] = slot.take();
+  expect(call).toMatchObject({ text: '["memory 3f2a"]', outcome: { kind: 'ok' } });
+  expect(String.fromCodePoint(...(call?.segment?.sampledIds.slice(0, -1) ?? []))).toBe(
+    '["position 0"]',
+  );
+});

@@ -1,6 +1,7 @@
 /** Which checkpoints and banks a run may drop: computed from its own records, so that no caller can drop too much. */
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { userOfSequence } from '../core/trace.ts';
 import { padStep, type RunLayout } from './layout.ts';
 import type { StepRecord } from './schema.ts';
 
@@ -17,8 +18,8 @@ export interface Kept {
 }
 
 /**
- * A resume may start from any kept recent checkpoint. It needs, for every parent chain, the bank promoted last before
- * it; later banks stay as well.
+ * A resume may start from any kept recent checkpoint. It needs, for every user of a configuration, the bank promoted last
+ * before it (a replica starts when the one before is through); later banks stay as well.
  */
 export function keptAfter(records: readonly StepRecord[], retention: Retention): Kept {
   const recent = records.filter(({ checkpoint }) => checkpoint).slice(-retention.keepCheckpoints);
@@ -32,7 +33,7 @@ export function keptAfter(records: readonly StepRecord[], retention: Retention):
     for (const { configuration, sequence, outcome } of rows) {
       if (outcome.kind !== 'promoted') continue;
       if (oldest === undefined || step > oldest) banks.add(outcome.hash);
-      else lastBefore.set(JSON.stringify([configuration, sequence]), outcome.hash);
+      else lastBefore.set(JSON.stringify([configuration, userOfSequence(sequence)]), outcome.hash);
     }
   }
   return {

@@ -215,6 +215,22 @@ describe('garbage collection', () => {
     const kept = keptAfter([resting, ...later], { keepCheckpoints: 1, namedSteps: [] });
     expect([...kept.banks].sort()).toEqual(['ada3', 'bank0']);
   });
+
+  test('a replica that is through leaves no bank once the next one has promoted', async () => {
+    const first = (await commitOf(0)).record;
+    const base = { ...first, files: {}, checkpoint: true };
+    const next = {
+      ...base,
+      step: 1,
+      rows: base.rows.map((row) => ({
+        ...row,
+        sequence: 'ada/1',
+        outcome: { kind: 'promoted' as const, index: 0, hash: 'again', bankTokens: 1 },
+      })),
+    };
+    const kept = keptAfter([base, next], { keepCheckpoints: 1, namedSteps: [] });
+    expect([...kept.banks]).toEqual(['again']);
+  });
 });
 
 async function failAfterHalf(path: string): Promise<void> {

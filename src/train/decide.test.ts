@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import type { PolicyGradientSample } from '../core/policy.ts';
 import type { CreditedRollout } from '../core/trace.ts';
+import { trainedSegments } from '../credit/segments.ts';
 import { createRng } from '../lib/rng.ts';
 import type { StepRecord } from '../store/schema.ts';
 import { sampleCall, sampleRollout } from '../testing/sample-records.ts';
@@ -10,7 +11,6 @@ import { admitStep, assertAllPresent } from './admit.ts';
 import { faultOptionsSchema, parseRlOptions } from './options.ts';
 import { chooseBest, chooseCandidate } from './promote.ts';
 import type { PlannedRow } from './schedule.ts';
-import { trainedSegments } from './segments.ts';
 import { assertMassHolds, assertSamplerAgrees } from './tripwires.ts';
 
 const fault = { kind: 'fault' as const, boundary: 'harness' as const, message: 'down' };
@@ -137,7 +137,7 @@ test('silent failure 3: a write call without tokens is never trained around', ()
   const broken = sampleRollout({ writes_T: [{ ...write, calls: [sampleCall(), bare] }] });
   expect(() => trainedSegments([broken])).toThrow('missing chunk-to-segment map');
   const silent = sampleRollout({ writes_T: [{ ...write, calls: [] }] });
-  expect(() => trainedSegments([silent])).toThrow('has no write call');
+  expect(() => trainedSegments([silent])).toThrow('no write call is recorded');
   const overflow = { ...bare, stopReason: 'overflow' as const };
   const reading = { ...bare, purpose: 'retrieve' as const };
   const whole = sampleRollout({

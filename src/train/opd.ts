@@ -1,6 +1,7 @@
 /** Stage 1, memory on-policy distillation: the student writes, a frozen teacher scores its tokens, one bank goes on. */
 import type { DistillationSample } from '../core/policy.ts';
 import type { Rollout } from '../core/trace.ts';
+import { trainedSegments } from '../credit/segments.ts';
 import { mapAll } from '../lib/pool.ts';
 import { createRng } from '../lib/rng.ts';
 import type { Run } from '../store/run.ts';
@@ -13,7 +14,6 @@ import type { OpdOptions } from './options.ts';
 import type { OpdParts, TrainEnd } from './parts.ts';
 import { chooseCandidate } from './promote.ts';
 import { rollOutRows } from './roll-out-rows.ts';
-import { trainedSegments } from './segments.ts';
 import { openTrainer, runSteps, type Trainer } from './trainer.ts';
 import { assertMassHolds, assertSameTokenizer, assertTeacherAnswers } from './tripwires.ts';
 

@@ -1,6 +1,7 @@
 /** Which (window, configuration, sequence) a step trains on: a pure function of the options and the committed steps. */
 import type { Scene } from '../core/conversation.ts';
 import type { WindowArtifact } from '../core/exam.ts';
+import { userOfSequence } from '../core/trace.ts';
 import { createRng } from '../lib/rng.ts';
 import { UserError } from '../lib/user-error.ts';
 import type { RowRecord, StepRecord } from '../store/schema.ts';
@@ -72,7 +73,7 @@ export class Schedule {
 function foldSteps(records: readonly StepRecord[]): Map<string, LaneState> {
   const states = new Map<string, LaneState>();
   for (const row of records.flatMap(({ rows }) => rows)) {
-    const key = laneKey(row.configuration, userOf(row.sequence));
+    const key = laneKey(row.configuration, userOfSequence(row.sequence));
     const state = states.get(key) ?? { done: 0, attempt: 0, parentHash: undefined };
     states.set(key, state);
     advance(state, row);
@@ -138,11 +139,6 @@ function createLanes(
 
 function isOf(scenes: readonly Scene[], { window }: WindowArtifact): boolean {
   return window.chunks.every(({ scene }) => scenes.includes(scene));
-}
-
-/** The replica is the part after the last slash; a user's own id may hold some. */
-function userOf(sequence: string): string {
-  return sequence.slice(0, sequence.lastIndexOf('/'));
 }
 
 function laneKey(configuration: string, userId: string): string {
