@@ -1,5 +1,7 @@
 /** The frames between us and a Python bridge: JSON lines over stdin and stdout, the counterpart of bridges/protocol.py. */
 import { z } from 'zod';
+import type { Endpoint } from '../../core/chat.ts';
+import type { Message } from '../../core/conversation.ts';
 
 export const PROTOCOL_VERSION = 1;
 
@@ -15,34 +17,12 @@ export const helloSchema = z.strictObject({
 });
 export type Hello = z.infer<typeof helloSchema>;
 
-interface BridgeEndpoint {
-  readonly baseUrl: string;
-  readonly apiKey: string;
-  readonly model: string;
-}
-
-export interface BridgeMessage {
-  readonly id: string;
-  readonly role: 'system' | 'user' | 'assistant' | 'tool';
-  readonly speaker?: string;
-  /** Whole: tool traffic is rendered into it. */
-  readonly text: string;
-  /** The message's own words, where `text` also holds rendered tool traffic. */
-  readonly spokenText?: string;
-  readonly toolCalls?: readonly {
-    readonly id: string;
-    readonly name: string;
-    readonly arguments: string;
-  }[];
-  readonly toolCallId?: string;
-}
-
 export type BridgeRequest =
   | {
       readonly op: 'open';
       readonly dir: string;
-      readonly model: BridgeEndpoint;
-      readonly embeddings: BridgeEndpoint & { readonly dimensions: number };
+      readonly model: Endpoint;
+      readonly embeddings: Endpoint & { readonly dimensions: number };
       /** ISO time with offset: the bridge's clock stands still at it until the first write. */
       readonly now: string;
       /** The adapter's own; read by its script alone. */
@@ -54,7 +34,8 @@ export type BridgeRequest =
       readonly sessionId: string;
       readonly index: number;
       readonly at: string;
-      readonly messages: readonly BridgeMessage[];
+      /** Whole, tool traffic rendered into `text` and structured beside it. */
+      readonly messages: readonly Message[];
     }
   | { readonly op: 'list' }
   | { readonly op: 'retrieve'; readonly question: string; readonly topK: number }

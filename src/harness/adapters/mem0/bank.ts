@@ -1,11 +1,11 @@
 /** An open Mem0 bank: its directory's lock and identity, and the worker that holds the SDK. */
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { z } from 'zod';
+import { mkdir } from 'node:fs/promises';
+import type { z } from 'zod';
 import type { Listing } from '../../../core/bank.ts';
 import type { Chunk, Message } from '../../../core/conversation.ts';
 import { boundary, FaultError } from '../../../core/outcome.ts';
 import { createPool } from '../../../lib/pool.ts';
+import { claimIdentity } from '../../bank-identity.ts';
 import { type BankLock, lockBank } from '../../bank-lock.ts';
 import type { Bank, OpenOptions, WriteReport } from '../../contract.ts';
 import type { WorkerPool } from './pool.ts';
@@ -21,14 +21,6 @@ export interface Mem0BankOptions {
   /** For each request to the worker; past it the worker is ended. Longer than the SDK's own three attempts. */
   readonly timeoutMs: number;
 }
-
-/** What a bank was built with: another framework version or embedder would read it wrongly. */
-const identitySchema = z.strictObject({
-  framework: z.string(),
-  embeddingModel: z.string(),
-  embeddingDimensions: z.int().positive(),
-});
-type Identity = z.infer<typeof identitySchema>;
 
 export async function openMem0Bank(
   options: OpenOptions,
@@ -53,19 +45,6 @@ export async function openMem0Bank(
     await worker.terminate();
     await bank.close();
     throw cause;
-  }
-}
-
-async function claimIdentity(dir: string, identity: Identity): Promise<void> {
-  const path = join(dir, 'bank.json');
-  const text = JSON.stringify(identity);
-  try {
-    await writeFile(path, text, { flag: 'wx' });
-  } catch (cause) {
-    if (!(cause instanceof Error && 'code' in cause && cause.code === 'EEXIST')) throw cause;
-    const written = identitySchema.parse(JSON.parse(await readFile(path, 'utf8')));
-    if (JSON.stringify(written) === text) return;
-    throw new FaultError('store', `${dir} was built with ${JSON.stringify(written)}, not ${text}`);
   }
 }
 
