@@ -1,6 +1,6 @@
 /** One open bank a directory: a lock file that names the holding process, and that a dead process's successor takes over. */
 import { readFileSync } from 'node:fs';
-import { link, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { link, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { FaultError } from '../core/outcome.ts';
@@ -27,7 +27,7 @@ export async function lockBank(dir: string): Promise<BankLock> {
   await writeFile(draft, holder);
   try {
     // A link appears whole or not at all, so nobody reads half a lock.
-    while (!(await tryLink(draft, path))) await removeStale(dir, nonce);
+    while (!(await tryLink(draft, path))) await removeStale(dir, draft);
   } finally {
     await rm(draft);
   }
@@ -40,17 +40,28 @@ export async function isBankLocked(dir: string): Promise<boolean> {
   return text !== undefined && isAlive(text);
 }
 
-async function removeStale(dir: string, nonce: string): Promise<void> {
+/**
+ * Removes the lock of a dead process. Whoever holds the guard is alone in doing so: what it read last is then still what
+ * lies there, since a lock that is there cannot be replaced.
+ */
+async function removeStale(dir: string, draft: string): Promise<void> {
   const path = join(dir, LOCK_FILE);
+  const guard = `${path}.takeover`;
   const text = await readIfPresent(path);
   if (text === undefined) return;
   if (isAlive(text)) throw new FaultError('store', `the bank in ${dir} is open elsewhere: ${text}`);
-  const aside = `${path}.${nonce}.stale`;
-  if (!(await absentUnless(rename(path, aside)))) return;
-  const taken = await readFile(aside, 'utf8');
-  // Between reading and renaming another process may have taken over: give it its lock back.
-  if (taken !== text) await tryLink(aside, path);
-  await rm(aside);
+  if (!(await tryLink(draft, guard))) {
+    throw new FaultError(
+      'store',
+      `the bank in ${dir} is being taken over from a dead process; if nobody is at it, remove ${guard}`,
+    );
+  }
+  try {
+    const latest = await readIfPresent(path);
+    if (latest !== undefined && !isAlive(latest)) await rm(path);
+  } finally {
+    await rm(guard);
+  }
 }
 
 async function tryLink(from: string, to: string): Promise<boolean> {
@@ -59,16 +70,6 @@ async function tryLink(from: string, to: string): Promise<boolean> {
     return true;
   } catch (cause) {
     if (hasCode(cause, 'EEXIST')) return false;
-    throw cause;
-  }
-}
-
-async function absentUnless(work: Promise<void>): Promise<boolean> {
-  try {
-    await work;
-    return true;
-  } catch (cause) {
-    if (hasCode(cause, 'ENOENT')) return false;
     throw cause;
   }
 }

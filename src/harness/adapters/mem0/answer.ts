@@ -136,7 +136,10 @@ function valueReasons(
  * The SDK's MD5 dedup, an allowed side effect: a text equal to an offered memory, or to an earlier one of the same
  * answer, is not stored again. Such a request is a `none`, so the adds are exactly what a listing must gain.
  */
-function requestedOperations(texts: readonly string[], prompt: Mem0Prompt): RequestedOperation[] {
+export function requestedOperations(
+  texts: readonly string[],
+  prompt: Pick<Mem0Prompt, 'existingMemories'>,
+): RequestedOperation[] {
   const seen = new Set(prompt.existingMemories.map(({ text }) => md5(text)));
   return texts.map((text) => {
     const hash = md5(text);

@@ -1,10 +1,24 @@
-/** Reads the extraction request of mem0ai 3.3.1 back into the parts that the SDK put together. */
+/** Reads the additive extraction request of Mem0's SDKs back into the parts that the SDK put together. */
 import { z } from 'zod';
 import type { ChatMessage } from '../../../core/chat.ts';
 import { sha256 } from '../../../lib/hash.ts';
 
-/** sha256 of the static system prompt (33,655 characters). Another SDK version has another one and is not recognised. */
-const SYSTEM_PROMPT_SHA256 = 'f7601d55bea65c561206224f3237689c63c06a5aafee54f415e764b0de6bff7e';
+/** What tells the SDKs' spellings of one and the same request apart. */
+export interface Mem0Dialect {
+  /** Of the static system prompt. Another SDK version has another one and is not recognised. */
+  readonly systemSha256: string;
+  /** How the SDK's language writes the list of memories as JSON, byte for byte. */
+  readonly spell: (memories: Mem0Prompt['existingMemories']) => string;
+  /** Whether the last of the new messages ends its line too. */
+  readonly endsLine: boolean;
+}
+
+/** mem0ai 3.3.1 for Node: 33,655 characters of system prompt. */
+const NODE: Mem0Dialect = {
+  systemSha256: 'f7601d55bea65c561206224f3237689c63c06a5aafee54f415e764b0de6bff7e',
+  spell: (memories) => JSON.stringify(memories),
+  endsLine: false,
+};
 
 /** How many messages of earlier writes the SDK shows, and where it cuts each (then appends `...`). */
 export const LAST_MESSAGES = 10;
@@ -57,21 +71,24 @@ export function lastMessagesOf(
 }
 
 /** Undefined where the request is not of this shape. */
-export function readMem0Prompt(messages: readonly ChatMessage[]): Mem0Prompt | undefined {
+export function readMem0Prompt(
+  messages: readonly ChatMessage[],
+  dialect: Mem0Dialect = NODE,
+): Mem0Prompt | undefined {
   const [system, user] = messages;
   if (messages.length !== 2 || system?.role !== 'system' || user?.role !== 'user') return undefined;
-  if (sha256(system.content) !== SYSTEM_PROMPT_SHA256) return undefined;
-  return readUserPrompt(user.content);
+  if (sha256(system.content) !== dialect.systemSha256) return undefined;
+  return readUserPrompt(user.content, dialect);
 }
 
-function readUserPrompt(text: string): Mem0Prompt | undefined {
+function readUserPrompt(text: string, dialect: Mem0Dialect): Mem0Prompt | undefined {
   const tail = TAIL.exec(text);
   const date = tail?.[1];
   if (!text.startsWith(HEAD) || tail === null || date === undefined || date !== tail[2]) {
     return undefined;
   }
   const body = text.slice(HEAD.length, tail.index);
-  const split = splitBody(body);
+  const split = splitBody(body, dialect);
   return split === undefined ? undefined : { ...split, date };
 }
 
@@ -81,18 +98,19 @@ function readUserPrompt(text: string): Mem0Prompt | undefined {
  * messages. New messages are therefore never shortened; only text that was already in an earlier chunk and forges the
  * whole middle within its 300 characters can move into them.
  */
-function splitBody(body: string): Omit<Mem0Prompt, 'date'> | undefined {
+function splitBody(body: string, dialect: Mem0Dialect): Omit<Mem0Prompt, 'date'> | undefined {
   for (let at = body.indexOf(EXISTING); at !== -1; at = body.indexOf(EXISTING, at + 1)) {
     const from = at + EXISTING.length;
     const to = body.indexOf(NEW, from);
     if (to === -1) return undefined;
-    const existingMemories = readExisting(body.slice(from, to));
+    const existingMemories = readExisting(body.slice(from, to), dialect);
     const last = body.slice(0, at);
+    const fresh = body.slice(to + NEW.length);
     if (existingMemories === undefined || !isHistory(last)) continue;
     return {
       lastMessages: splitMessages(last.replace(/\n$/, '')),
       existingMemories,
-      newMessages: splitMessages(body.slice(to + NEW.length)),
+      newMessages: splitMessages(dialect.endsLine ? fresh.replace(/\n$/, '') : fresh),
     };
   }
   return undefined;
@@ -103,11 +121,14 @@ function isHistory(last: string): boolean {
   return last === '' || (last.endsWith('\n') && MESSAGE.test(last));
 }
 
-function readExisting(json: string): Mem0Prompt['existingMemories'] | undefined {
+function readExisting(
+  json: string,
+  { spell }: Mem0Dialect,
+): Mem0Prompt['existingMemories'] | undefined {
   if (json.includes('\n')) return undefined;
   const value = parseJson(json);
   const parsed = existingSchema.safeParse(value);
-  if (!parsed.success || JSON.stringify(value) !== json) return undefined;
+  if (!parsed.success || spell(parsed.data) !== json) return undefined;
   return parsed.data.every(({ id }, index) => id === String(index)) ? parsed.data : undefined;
 }
 
