@@ -1,9 +1,8 @@
 """Mem0's Python SDK, 1.x and 2.x: local Qdrant and the SDK's own SQLite history, one bank a process."""
 import os
-import sqlite3
 from importlib.metadata import version
 
-from protocol import Bridge, BridgeError, canonical, serve
+from protocol import Bridge, BridgeError, canonical, read_rows, serve
 
 USER = "user"
 COLLECTION = "memories"
@@ -97,9 +96,10 @@ class Mem0Bridge(Bridge):
         """2.x shows the last messages of earlier writes again: they influence the next one."""
         if not self.additive:
             return []
-        path = os.path.join(self.dir, "history.db")
-        with sqlite3.connect("file:%s?mode=ro" % path, uri=True) as connection:
-            rows = connection.execute("select role, content from messages order by created_at, rowid").fetchall()
+        rows = read_rows(
+            os.path.join(self.dir, "history.db"),
+            "select role, content from messages order by created_at, rowid",
+        )
         return [canonical(["message", place, role, content]) for place, (role, content) in enumerate(rows)]
 
     def close(self):

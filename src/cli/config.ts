@@ -6,6 +6,7 @@ import { CHUNK_DEFAULTS } from '../data/chunks.ts';
 import { CHUNKS_PER_WINDOW } from '../data/windows.ts';
 import { rewardPresets } from '../reward/options.ts';
 import { opdOptionsSchema, presetSchema, rlOptionsSchema } from '../train/options.ts';
+import { CONFIGURATIONS } from './harnesses.ts';
 
 /** An OpenAI-compatible endpoint. The key itself never stands in a file: the environment holds it. */
 export const endpointConfigSchema = z.strictObject({
@@ -73,7 +74,8 @@ export type ExaminerConfig = z.infer<typeof examinerSchema>;
 export const stackConfigSchema = z.strictObject({
   harness: z
     .strictObject({
-      configuration: z.enum(['mem0']).default('mem0'),
+      /** What `memwriter harness list` names. */
+      configuration: z.enum(CONFIGURATIONS).default('mem0'),
       /** Memories in a retrieved block. */
       topK: z.int().positive().default(5),
     })

@@ -7,6 +7,7 @@ import { registerDoctor } from './doctor.ts';
 import { registerEval } from './eval.ts';
 import { EXIT } from './exit-codes.ts';
 import { registerGateway } from './gateway.ts';
+import { registerHarness } from './harness.ts';
 import { PACKAGE_VERSION } from './package-files.ts';
 import { registerRuns } from './runs.ts';
 import { registerConfig } from './show-config.ts';
@@ -50,6 +51,7 @@ Examples:
   registerEval(program);
   registerRuns(program);
   registerData(program);
+  registerHarness(program);
   registerGateway(program);
   registerConfig(program);
   registerDoctor(program);

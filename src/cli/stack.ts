@@ -10,7 +10,7 @@ import { createRuleReader } from '../exam/rule-reader.ts';
 import type { Examiners } from '../exam/sit.ts';
 import type { Gateway } from '../gateway/contract.ts';
 import { createGateway } from '../gateway/gateway.ts';
-import { createMem0Harness } from '../harness/adapters/mem0/adapter.ts';
+import { BridgePool } from '../harness/bridge/pool.ts';
 import type { Harness } from '../harness/contract.ts';
 import { systemClock } from '../lib/clock.ts';
 import { createPool } from '../lib/pool.ts';
@@ -24,13 +24,17 @@ import { createHttpClient, type HttpClient } from '../llm/http.ts';
 import { loadTokenizer } from '../tokens/tokenizer.ts';
 import type { EndpointConfig, ExaminerConfig, StackConfig } from './config.ts';
 import { BadInputError } from './exit-codes.ts';
+import { openHarness } from './harnesses.ts';
 import { PACKAGE_ROOT } from './package-files.ts';
 import { scratchDirectory } from './scratch-directory.ts';
 
 export interface Stack extends AsyncDisposable {
   readonly config: StackConfig;
   readonly gateway: Gateway;
+  /** The one of the configuration: what is evaluated in. */
   readonly harness: Harness;
+  /** By configuration: all that were asked for. */
+  readonly harnesses: ReadonlyMap<string, Harness>;
   readonly examiners: Examiners;
   readonly embedder: Embedder;
   readonly countTokens: (text: string) => number;
@@ -50,11 +54,13 @@ export interface StackOptions {
   readonly signal?: AbortSignal;
   /** By model name of relay writers. */
   readonly prices?: PriceTable;
+  /** What training runs in; by default the configuration's one harness. */
+  readonly configurations?: readonly string[];
 }
 
 export async function openStack(
   config: StackConfig,
-  { signal, prices }: StackOptions = {},
+  { signal, prices, configurations }: StackOptions = {},
 ): Promise<Stack> {
   const tokenizer = await loadTokenizer(config.tokenizer ?? SHIPPED_POLICIES.base);
   const http = createHttpClient({ clock: systemClock, rng: createRng('memwriter/http') });
@@ -63,12 +69,20 @@ export async function openStack(
     embedder,
     ...(prices && { prices }),
   });
-  const harness = await createMem0Harness({ topK: config.harness.topK });
+  const { configuration, topK } = config.harness;
+  const pool = new BridgePool();
+  const harnesses = new Map<string, Harness>();
+  for (const name of configurations ?? [configuration]) {
+    harnesses.set(name, await openHarness(name, { topK, pool }));
+  }
+  const [harness] = harnesses.values();
+  if (harness === undefined) throw new BadInputError('no configuration is named');
   const scratch = await mkdtemp(join(await scratchDirectory(), 'memwriter-'));
   return {
     config,
     gateway,
     harness,
+    harnesses,
     embedder,
     examiners: {
       reader: readerOf(config.reader, { http, ...(signal && { signal }) }),
@@ -81,7 +95,8 @@ export async function openStack(
     tokenizerHash: tokenizer.hash,
     scratch,
     async [Symbol.asyncDispose]() {
-      await harness[Symbol.asyncDispose]();
+      for (const one of harnesses.values()) await one[Symbol.asyncDispose]();
+      await pool[Symbol.asyncDispose]();
       await gateway[Symbol.asyncDispose]();
       await http[Symbol.asyncDispose]();
       await rm(scratch, { recursive: true, force: true });

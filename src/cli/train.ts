@@ -95,13 +95,15 @@ type Source = Parameters<typeof loadConfig>[1];
 
 async function startOpd(source: Source, common: Common): Promise<TrainEnd> {
   const config = loadConfig(opdConfigSchema, source);
-  await using stack = await openStack(config.stack, { signal: common.signal });
+  const { configurations } = config.train;
+  await using stack = await openStack(config.stack, { signal: common.signal, configurations });
   return await runOpd({ stack, config, ...common });
 }
 
 async function startRl(source: Source, common: Common): Promise<TrainEnd> {
   const config = loadConfig(rlConfigSchema, source);
-  await using stack = await openStack(config.stack, { signal: common.signal });
+  const { configurations } = config.train;
+  await using stack = await openStack(config.stack, { signal: common.signal, configurations });
   return await runRl({ stack, config, ...common });
 }
 

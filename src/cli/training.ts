@@ -106,7 +106,7 @@ async function trainParts(
   const template = await loadPromptTemplate(startWeights);
   return {
     artifacts: users.flatMap(({ artifacts }) => artifacts),
-    harnesses: new Map([[stack.harness.configuration, stack.harness]]),
+    harnesses: stack.harnesses,
     gateway: stack.gateway,
     startWeights,
     openEngine: (start) => openEngine(start, stack, config.sampling),
@@ -144,10 +144,10 @@ function engineOptions({ config }: Stack): Parameters<typeof createLocalEngine>[
   return { threads: config.threads, warn: warnOnce };
 }
 
-function versionsOf({ harness, tokenizerHash }: Stack): Record<string, string> {
+function versionsOf({ harnesses, tokenizerHash }: Stack): Record<string, string> {
   return {
     memwriter: PACKAGE_VERSION,
-    [harness.configuration]: harness.version,
+    ...Object.fromEntries([...harnesses].map(([name, { version }]) => [name, version])),
     'onnxruntime-node': runtimeVersion(),
     tokenizer: tokenizerHash,
   };

@@ -1,0 +1,190 @@
+/** `memwriter harness`: installs the Python frameworks, says which are there, and what is missing. */
+import type { Command } from 'commander';
+import type { PythonEnvironment } from '../harness/bridge/contract.ts';
+import {
+  environmentDirectory,
+  type Installed,
+  interpreterOf,
+  readInstalled,
+} from '../harness/install/environment.ts';
+import { installEnvironment } from '../harness/install/install.ts';
+import { findPython, NoPythonError, type Python } from '../harness/install/python.ts';
+import { runCommand } from '../harness/install/run-command.ts';
+import { BadInputError, EXIT } from './exit-codes.ts';
+import { BRIDGE_SPECS, ENVIRONMENTS, harnessCache } from './harnesses.ts';
+import { catchInterrupt } from './interrupt.ts';
+import { startProgress } from './progress.ts';
+
+interface Flags {
+  readonly json?: boolean;
+}
+
+export function registerHarness(program: Command): void {
+  const harness = program
+    .command('harness')
+    .description('install memory frameworks, and see which are there')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  memwriter harness list
+  memwriter harness add mem0-1x
+  memwriter harness doctor mem0-1x`,
+    );
+  harness
+    .command('add <name...>')
+    .description(
+      'make a virtual environment from a lock with hashes; `all` leaves out optional ones',
+    )
+    .option('--json', 'print one JSON object on standard output')
+    .action(runAdd);
+  harness
+    .command('list')
+    .description('configurations, their frameworks, and what is installed')
+    .option('--json', 'print one JSON object on standard output')
+    .action(runList);
+  harness
+    .command('doctor [name...]')
+    .description('say what is missing and how to get it')
+    .option('--json', 'print one JSON object on standard output')
+    .action(runDoctor);
+}
+
+async function runAdd(names: readonly string[], { json }: Flags): Promise<void> {
+  const environments = environmentsOf(names);
+  using interrupt = catchInterrupt('nothing half made is left; run the same command again');
+  const added: (Installed & { readonly name: string })[] = [];
+  for (const environment of environments) {
+    added.push({ name: environment.name, ...(await add(environment, interrupt.signal)) });
+  }
+  if (json === true) process.stdout.write(`${JSON.stringify({ added })}\n`);
+}
+
+async function add(environment: PythonEnvironment, signal: AbortSignal): Promise<Installed> {
+  const { name, package: distribution, version } = environment;
+  const python = await pythonFor(environment);
+  process.stderr.write(
+    `${name}: ${distribution} ${version} with Python ${python.version}, about ${environment.installedMegabytes} MB\n`,
+  );
+  const progress = startProgress({ label: name, total: 1 });
+  try {
+    const installed = await installEnvironment(environment, {
+      cache: harnessCache(),
+      python,
+      signal,
+      onProgress: (done, total) => progress.update(done / total, `${done} of ${total} packages`),
+    });
+    progress.line(`${name}: ${installed.megabytes} MB in ${installed.seconds} s`);
+    return installed;
+  } finally {
+    progress.stop();
+  }
+}
+
+interface Row {
+  readonly configuration: string;
+  readonly framework: string;
+  readonly environment: string;
+  readonly heldOut: boolean;
+  readonly installed: boolean;
+}
+
+async function runList({ json }: Flags): Promise<void> {
+  const rows: Row[] = [
+    {
+      configuration: 'mem0',
+      framework: 'mem0ai, in this process',
+      environment: '',
+      heldOut: false,
+      installed: true,
+    },
+  ];
+  for (const { configuration, environment, heldOut } of BRIDGE_SPECS) {
+    const directory = await environmentDirectory(environment, harnessCache());
+    rows.push({
+      configuration,
+      framework: `${environment.package} ${environment.version}`,
+      environment: environment.name,
+      heldOut,
+      installed: (await readInstalled(directory)) !== undefined,
+    });
+  }
+  process.stdout.write(
+    json === true ? `${JSON.stringify({ harnesses: rows })}\n` : rows.map(rowText).join(''),
+  );
+}
+
+function rowText({ configuration, framework, environment, heldOut, installed }: Row): string {
+  const state = installed ? 'installed' : `memwriter harness add ${environment}`;
+  return `${configuration.padEnd(20)} ${framework.padEnd(28)} ${state}${heldOut ? ' (held out)' : ''}\n`;
+}
+
+interface Finding {
+  readonly name: string;
+  readonly ok: boolean;
+  readonly detail: string;
+}
+
+async function runDoctor(names: readonly string[], { json }: Flags): Promise<void> {
+  const findings: Finding[] = [];
+  for (const environment of names.length === 0 ? ENVIRONMENTS : environmentsOf(names)) {
+    const finding = await examine(environment);
+    findings.push(finding);
+    if (json === true) continue;
+    process.stdout.write(
+      `${finding.ok ? 'ok     ' : 'missing'} ${finding.name}: ${finding.detail}\n`,
+    );
+  }
+  const ok = findings.every((finding) => finding.ok);
+  if (json === true) process.stdout.write(`${JSON.stringify({ ok, environments: findings })}\n`);
+  if (!ok) process.exitCode = EXIT.missing;
+}
+
+/** Here any failure is what was asked for. */
+async function examine(environment: PythonEnvironment): Promise<Finding> {
+  const { name, package: distribution } = environment;
+  const directory = await environmentDirectory(environment, harnessCache());
+  const installed = await readInstalled(directory);
+  if (installed === undefined) {
+    try {
+      const python = await pythonFor(environment);
+      const detail = `not installed; Python ${python.version} would do: memwriter harness add ${name}`;
+      return { name, ok: false, detail };
+    } catch (cause) {
+      if (!(cause instanceof NoPythonError)) throw cause;
+      return { name, ok: false, detail: `not installed, and ${cause.message}` };
+    }
+  }
+  try {
+    const program = `import importlib.metadata as m; assert m.version(${JSON.stringify(distribution)}) == ${JSON.stringify(installed.version)}`;
+    await runCommand(interpreterOf(directory), ['-c', program]);
+  } catch (cause) {
+    const [reason] = (cause instanceof Error ? cause.message : String(cause)).split('\n').slice(-1);
+    return {
+      name,
+      ok: false,
+      detail: `its environment does not run (${reason}): remove ${directory} and add it again`,
+    };
+  }
+  const { version, python, megabytes } = installed;
+  return {
+    name,
+    ok: true,
+    detail: `${distribution} ${version}, Python ${python}, ${megabytes} MB`,
+  };
+}
+
+function pythonFor(environment: PythonEnvironment): Promise<Python> {
+  const { MEMWRITER_PYTHON: preferred, PYENV_ROOT: pyenvRoot } = process.env;
+  return findPython(environment, { preferred, pyenvRoot, platform: process.platform });
+}
+
+function environmentsOf(names: readonly string[]): PythonEnvironment[] {
+  return names.flatMap((name) => {
+    if (name === 'all') return ENVIRONMENTS.filter(({ optional }) => optional !== true);
+    const found = ENVIRONMENTS.find((environment) => environment.name === name);
+    if (found !== undefined) return [found];
+    const known = ENVIRONMENTS.map((environment) => environment.name).join(', ');
+    throw new BadInputError(`no framework "${name}" to install; there are ${known}, all`);
+  });
+}

@@ -1,0 +1,38 @@
+/** A child process that must succeed; what it said last is the error's text. */
+import { spawn } from 'node:child_process';
+import { UserError } from '../../lib/user-error.ts';
+
+export interface CommandOptions {
+  readonly cwd?: string;
+  readonly signal?: AbortSignal;
+}
+
+export type RunCommand = (
+  command: string,
+  args: readonly string[],
+  options?: CommandOptions,
+) => Promise<void>;
+
+const LAST_CHARACTERS = 2000;
+
+export const runCommand: RunCommand = (command, args, { cwd, signal } = {}) =>
+  new Promise((resolve, reject) => {
+    let said = '';
+    const child = spawn(command, args, { cwd, signal, stdio: ['ignore', 'pipe', 'pipe'] });
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        said = (said + text).slice(-LAST_CHARACTERS);
+      });
+    }
+    child.once('error', (cause) => {
+      reject(signal?.aborted === true ? signal.reason : cause);
+    });
+    child.once('close', (code) => {
+      if (signal?.aborted === true) reject(signal.reason);
+      else if (code === 0) resolve();
+      else
+        reject(
+          new UserError(`${command} ${args.join(' ')} ended with code ${code}:\n${said.trim()}`),
+        );
+    });
+  });
