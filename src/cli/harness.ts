@@ -8,6 +8,7 @@ import {
   readInstalled,
 } from '../harness/install/environment.ts';
 import { installEnvironment } from '../harness/install/install.ts';
+import { countPins } from '../harness/install/installer.ts';
 import { findPython, NoPythonError, type Python } from '../harness/install/python.ts';
 import { runCommand } from '../harness/install/run-command.ts';
 import { BadInputError, EXIT } from './exit-codes.ts';
@@ -37,42 +38,70 @@ Examples:
       'make a virtual environment from a lock with hashes; `all` leaves out optional ones',
     )
     .option('--json', 'print one JSON object on standard output')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  memwriter harness add hy-memory\n  memwriter harness add all --json',
+    )
     .action(runAdd);
   harness
     .command('list')
     .description('configurations, their frameworks, and what is installed')
     .option('--json', 'print one JSON object on standard output')
+    .addHelpText('after', '\nExamples:\n  memwriter harness list')
     .action(runList);
   harness
     .command('doctor [name...]')
     .description('say what is missing and how to get it')
     .option('--json', 'print one JSON object on standard output')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  memwriter harness doctor\n  memwriter harness doctor everos --json',
+    )
     .action(runDoctor);
 }
 
+interface Added extends Installed {
+  readonly name: string;
+}
+
+/** One that cannot be had on this machine holds up no other; the exit code tells. */
 async function runAdd(names: readonly string[], { json }: Flags): Promise<void> {
   const environments = environmentsOf(names);
   using interrupt = catchInterrupt('nothing half made is left; run the same command again');
-  const added: (Installed & { readonly name: string })[] = [];
+  const added: Added[] = [];
+  const missing: { readonly name: string; readonly reason: string }[] = [];
   for (const environment of environments) {
-    added.push({ name: environment.name, ...(await add(environment, interrupt.signal)) });
+    const { name } = environment;
+    try {
+      added.push({ name, ...(await add(environment, interrupt.signal)) });
+    } catch (cause) {
+      if (!(cause instanceof NoPythonError)) throw cause;
+      missing.push({ name, reason: cause.message });
+      process.stderr.write(`${name}: ${cause.message}\n`);
+    }
   }
-  if (json === true) process.stdout.write(`${JSON.stringify({ added })}\n`);
+  if (json === true) process.stdout.write(`${JSON.stringify({ added, missing })}\n`);
+  if (missing.length > 0) process.exitCode = EXIT.missing;
 }
 
 async function add(environment: PythonEnvironment, signal: AbortSignal): Promise<Installed> {
-  const { name, package: distribution, version } = environment;
+  const { name, package: distribution, version, installedMegabytes } = environment;
+  const present = await readInstalled(await environmentDirectory(environment, harnessCache()));
+  if (present !== undefined) {
+    process.stderr.write(`${name}: installed already, ${present.megabytes} MB\n`);
+    return present;
+  }
   const python = await pythonFor(environment);
   process.stderr.write(
-    `${name}: ${distribution} ${version} with Python ${python.version}, about ${environment.installedMegabytes} MB\n`,
+    `${name}: ${distribution} ${version} with Python ${python.version}, about ${installedMegabytes} MB\n`,
   );
-  const progress = startProgress({ label: name, total: 1 });
+  const progress = startProgress({ label: name, total: await countPins(environment) });
   try {
     const installed = await installEnvironment(environment, {
       cache: harnessCache(),
       python,
       signal,
-      onProgress: (done, total) => progress.update(done / total, `${done} of ${total} packages`),
+      onProgress: (done) => progress.update(done, 'packages'),
     });
     progress.line(`${name}: ${installed.megabytes} MB in ${installed.seconds} s`);
     return installed;

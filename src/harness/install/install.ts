@@ -1,18 +1,11 @@
 /** Makes a framework's environment from its lock: whole under its name, or not there. */
-import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import type { PythonEnvironment } from '../bridge/contract.ts';
 import { directoryMegabytes } from './directory-size.ts';
-import {
-  environmentDirectory,
-  type Installed,
-  interpreterOf,
-  lockPath,
-  RECORD_FILE,
-  readInstalled,
-} from './environment.ts';
+import { environmentDirectory, type Installed, RECORD_FILE, readInstalled } from './environment.ts';
+import { countDistributions, countPins, installLocked } from './installer.ts';
 import type { Python } from './python.ts';
-import { type CommandOptions, runCommand } from './run-command.ts';
 import { writeTokenizerFiles } from './tokenizer-files.ts';
 
 export interface InstallParts {
@@ -29,77 +22,81 @@ const LOOK_MS = 500;
 /** Does nothing where the environment is there already. An interruption leaves nothing under its name. */
 export async function installEnvironment(
   environment: PythonEnvironment,
-  { cache, python, onProgress, signal }: InstallParts,
+  parts: InstallParts,
 ): Promise<Installed> {
-  const directory = await environmentDirectory(environment, cache);
+  const directory = await environmentDirectory(environment, parts.cache);
   const present = await readInstalled(directory);
   if (present !== undefined) return present;
-  const startedAt = performance.now();
-  const draft = `${directory}.partial-${process.pid}`;
   await mkdir(dirname(directory), { recursive: true });
+  await removeAbandoned(directory);
+  const draft = `${directory}${DRAFT}${process.pid}`;
   try {
-    const options = signal === undefined ? {} : { signal };
-    await runCommand(python.path, ['-m', 'venv', draft], options);
-    const total = await countPins(environment);
-    const watch = setInterval(() => {
-      void countDistributions(draft).then((done) => onProgress?.(Math.min(done, total), total));
-    }, LOOK_MS);
-    try {
-      await runInstaller(environment, interpreterOf(draft), options);
-    } finally {
-      clearInterval(watch);
-    }
-    onProgress?.(total, total);
-    await writeTokenizerFiles(environment.tiktoken, join(draft, 'tiktoken'));
-    const installed: Installed = {
-      package: environment.package,
-      version: environment.version,
-      python: python.version,
-      seconds: Math.round((performance.now() - startedAt) / 1000),
-      megabytes: await directoryMegabytes(draft),
-    };
-    await writeFile(join(draft, RECORD_FILE), JSON.stringify(installed));
+    const installed = await fillDraft(environment, draft, parts);
+    return await keep(draft, directory, installed);
+  } finally {
+    await rm(draft, { recursive: true, force: true, maxRetries: 3 });
+  }
+}
+
+async function fillDraft(
+  environment: PythonEnvironment,
+  draft: string,
+  { python, onProgress, signal }: InstallParts,
+): Promise<Installed> {
+  const startedAt = performance.now();
+  const total = await countPins(environment);
+  const look = async (): Promise<void> => {
+    const done = await countDistributions(draft);
+    if (done !== undefined) onProgress?.(done, total);
+  };
+  const watch = setInterval(() => void look(), LOOK_MS);
+  const options = signal === undefined ? {} : { signal };
+  try {
+    await installLocked(environment, { python, directory: draft, options });
+  } finally {
+    clearInterval(watch);
+  }
+  onProgress?.(total, total);
+  await writeTokenizerFiles(environment.tiktoken, join(draft, 'tiktoken'), options);
+  const installed: Installed = {
+    package: environment.package,
+    version: environment.version,
+    python: python.version,
+    seconds: Math.round((performance.now() - startedAt) / 1000),
+    megabytes: await directoryMegabytes(draft),
+  };
+  await writeFile(join(draft, RECORD_FILE), JSON.stringify(installed));
+  return installed;
+}
+
+/** Bridges start the interpreter alone, which survives a new name; console scripts of a virtual environment would not. */
+async function keep(draft: string, directory: string, installed: Installed): Promise<Installed> {
+  try {
     await rename(draft, directory);
     return installed;
-  } finally {
-    await rm(draft, { recursive: true, force: true });
-  }
-}
-
-/**
- * Nothing that the lock does not name by hash. uv is several times faster than pip, so it is used where it is installed;
- * both read the same lock and the user's own index settings.
- */
-async function runInstaller(
-  environment: PythonEnvironment,
-  interpreter: string,
-  options: CommandOptions,
-): Promise<void> {
-  const locked = ['--quiet', '--require-hashes', '-r', lockPath(environment)];
-  if (await isInstalled('uv')) {
-    await runCommand('uv', ['pip', 'install', '--python', interpreter, ...locked], options);
-  } else {
-    const calm = ['--disable-pip-version-check', '--no-input'];
-    await runCommand(interpreter, ['-m', 'pip', 'install', ...calm, ...locked], options);
-  }
-}
-
-async function isInstalled(command: string): Promise<boolean> {
-  try {
-    await runCommand(command, ['--version']);
-    return true;
   } catch (cause) {
-    if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return false;
-    throw cause;
+    // Another process was quicker: its environment is of the same lock.
+    const present = await readInstalled(directory);
+    if (present === undefined) throw cause;
+    return present;
   }
 }
 
-async function countPins(environment: PythonEnvironment): Promise<number> {
-  const lock = await readFile(lockPath(environment), 'utf8');
-  return lock.split('\n').filter((line) => /^[A-Za-z0-9][\w.-]*==/.test(line)).length;
+const DRAFT = '.partial-';
+
+/** What processes left that were killed while they installed. */
+async function removeAbandoned(directory: string): Promise<void> {
+  const prefix = `${basename(directory)}${DRAFT}`;
+  for (const name of await readdir(dirname(directory))) {
+    if (!name.startsWith(prefix) || isAlive(Number(name.slice(prefix.length)))) continue;
+    await rm(join(dirname(directory), name), { recursive: true, force: true, maxRetries: 3 });
+  }
 }
 
-async function countDistributions(directory: string): Promise<number> {
-  const names = await readdir(directory, { recursive: true }).catch(() => []);
-  return names.filter((name) => name.endsWith('.dist-info')).length;
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (cause) {
+    return cause instanceof Error && 'code' in cause && cause.code === 'EPERM';
+  }
 }

@@ -30,11 +30,11 @@ export interface PythonSearch {
   readonly platform: NodeJS.Platform;
 }
 
-/** The first that fits: the preferred one, `python3.x` and `python3` on the path, then pyenv's. */
+/** The first that fits: the preferred one, or `python3.x`, `python3` on the path, the launcher's (Windows), pyenv's. */
 export async function findPython(needs: Needs, search: PythonSearch): Promise<Python> {
   const tried: string[] = [];
-  for (const command of await candidates(needs, search)) {
-    const python = await ask(command);
+  for (const [command, ...args] of await candidates(needs, search)) {
+    const python = await ask(command, args);
     if (python !== undefined && fits(python.version, needs)) return python;
     if (python !== undefined) tried.push(`${python.path} is ${python.version}`);
   }
@@ -63,13 +63,24 @@ export function describeMissing(
   return `Python ${minimumPython.join('.')} or newer, below ${belowPython.join('.')}, is needed; ${found}${where}. Install one: ${how}; or name one in MEMWRITER_PYTHON`;
 }
 
-async function candidates(needs: Needs, { preferred, pyenvRoot }: PythonSearch): Promise<string[]> {
-  if (preferred !== undefined) return [preferred];
-  const named: string[] = [];
-  for (let minor = needs.belowPython[1] - 1; minor >= needs.minimumPython[1]; minor--) {
-    named.push(`python3.${minor}`);
-  }
-  return [...named.reverse(), 'python3', 'python', ...(await pyenvPythons(pyenvRoot))];
+type Candidate = readonly [command: string, ...args: string[]];
+
+/** Oldest first: a lock's oldest Python is the one that every distribution in it has a wheel for. */
+async function candidates(
+  { minimumPython, belowPython }: Needs,
+  { preferred, pyenvRoot, platform }: PythonSearch,
+): Promise<Candidate[]> {
+  if (preferred !== undefined) return [[preferred]];
+  const count = belowPython[1] - minimumPython[1];
+  const versions = Array.from({ length: count }, (_, i) => `3.${minimumPython[1] + i}`);
+  const launched = platform === 'win32' ? versions : [];
+  return [
+    ...versions.map((version): Candidate => [`python${version}`]),
+    ['python3'],
+    ['python'],
+    ...launched.map((version): Candidate => ['py', `-${version}`]),
+    ...(await pyenvPythons(pyenvRoot)).map((path): Candidate => [path]),
+  ];
 }
 
 async function pyenvPythons(root: string | undefined): Promise<string[]> {
@@ -84,10 +95,10 @@ async function pyenvPythons(root: string | undefined): Promise<string[]> {
 }
 
 /** Undefined where there is no such command, or it is a stub that starts none. */
-async function ask(command: string): Promise<Python | undefined> {
+async function ask(command: string, args: readonly string[]): Promise<Python | undefined> {
   const program = 'import sys; print(sys.executable); print("%d.%d.%d" % sys.version_info[:3])';
   try {
-    const { stdout } = await run(command, ['-c', program], { timeout: 20_000 });
+    const { stdout } = await run(command, [...args, '-c', program], { timeout: 20_000 });
     const [path, version] = stdout.trim().split(/\r?\n/);
     return path === undefined || version === undefined ? undefined : { path, version };
   } catch (cause) {

@@ -7,11 +7,12 @@ export interface CommandOptions {
   readonly signal?: AbortSignal;
 }
 
+/** Resolves to the end of what it printed. Settles when the process is gone, an aborted one too. */
 export type RunCommand = (
   command: string,
   args: readonly string[],
   options?: CommandOptions,
-) => Promise<void>;
+) => Promise<string>;
 
 const LAST_CHARACTERS = 2000;
 
@@ -25,11 +26,12 @@ export const runCommand: RunCommand = (command, args, { cwd, signal } = {}) =>
       });
     }
     child.once('error', (cause) => {
-      reject(signal?.aborted === true ? signal.reason : cause);
+      // An aborted child still writes until it is closed, and what it writes is about to be removed.
+      if (child.pid === undefined || signal?.aborted !== true) reject(cause);
     });
     child.once('close', (code) => {
       if (signal?.aborted === true) reject(signal.reason);
-      else if (code === 0) resolve();
+      else if (code === 0) resolve(said);
       else
         reject(
           new UserError(`${command} ${args.join(' ')} ended with code ${code}:\n${said.trim()}`),

@@ -7,12 +7,13 @@ import { z } from 'zod';
 import { sha256 } from '../../lib/hash.ts';
 import { UserError } from '../../lib/user-error.ts';
 import type { PythonEnvironment } from '../bridge/contract.ts';
-import { type RunCommand, runCommand } from './run-command.ts';
+import { type CommandOptions, runCommand } from './run-command.ts';
 
 type Encoding = PythonEnvironment['tiktoken'][number];
 
 /** Holds the same ranks as tiktoken's files, in another notation. */
 const PACKAGE = 'js-tiktoken@1.0.21';
+const NPM = process.platform === 'win32' ? 'npm.cmd' : 'npm';
 
 /** The name that tiktoken gives a cached file, and the hash that it asks of it. */
 const FILES: Readonly<Record<Encoding, { readonly name: string; readonly sha256: string }>> = {
@@ -32,14 +33,17 @@ const ranksSchema = z.object({ default: z.object({ bpe_ranks: z.string() }) });
 export async function writeTokenizerFiles(
   encodings: readonly Encoding[],
   directory: string,
-  run: RunCommand = runCommand,
+  options: CommandOptions = {},
 ): Promise<void> {
   if (encodings.length === 0) return;
   await mkdir(directory, { recursive: true });
   const work = await mkdtemp(join(tmpdir(), 'memwriter-tokenizer-'));
   try {
-    await run('npm', ['pack', '--silent', PACKAGE], { cwd: work });
-    await run('tar', ['-xzf', `${PACKAGE.replace('@', '-')}.tgz`], { cwd: work });
+    await runCommand(NPM, ['pack', '--silent', PACKAGE], { ...options, cwd: work });
+    await runCommand('tar', ['-xzf', `${PACKAGE.replace('@', '-')}.tgz`], {
+      ...options,
+      cwd: work,
+    });
     for (const encoding of encodings) {
       const module = join(work, 'package', 'dist', 'ranks', `${encoding}.js`);
       const loaded = ranksSchema.parse(await import(pathToFileURL(module).href));
