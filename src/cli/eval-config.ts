@@ -41,6 +41,7 @@ export const EVAL_DEFAULTS = {
 export interface EvalFlags {
   readonly config?: string;
   readonly set?: readonly string[];
+  readonly harness?: string;
   readonly writer?: readonly string[];
   readonly writerUrl?: string;
   readonly writerModel?: string;
@@ -62,9 +63,15 @@ export function evalConfigOf(flags: EvalFlags): EvalConfig {
     writers: { ...config.writers, ...writersFlag(flags) },
     endpoints: { ...config.endpoints, ...endpointFlag(flags) },
     data: dataFlag(flags, config.data) ?? config.data,
+    stack: { ...config.stack, harness: { ...config.stack.harness, ...harnessFlag(flags) } },
   };
   checkWriters(merged);
   return merged;
+}
+
+function harnessFlag({ harness }: EvalFlags): Partial<EvalConfig['stack']['harness']> {
+  if (harness === undefined) return {};
+  return { configuration: parseInput(configurationSchema, harness, { where: '--harness' }) };
 }
 
 /** Before any work: a writer that is missing at the end would cost the whole evaluation. */

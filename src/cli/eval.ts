@@ -18,6 +18,7 @@ export function registerEval(program: Command): void {
     .description('evaluate writers inside the real framework, with empty and verbatim controls')
     .option('-c, --config <file>', 'configuration file (JSON)')
     .option('--set <key=value...>', 'override one configuration key, e.g. --set data.world.users=8')
+    .option('--harness <configuration>', 'the framework to evaluate in (`memwriter harness list`)')
     .option(
       '-w, --writer <name=dir...>',
       'a local policy: a Hugging Face directory of a Llama model',
@@ -36,6 +37,7 @@ export function registerEval(program: Command): void {
       `
 Examples:
   memwriter eval --writer base=models/base --writer teacher=models/teacher
+  memwriter eval --harness mem0:1x --writer base=models/base
   memwriter eval --writer-url http://127.0.0.1:8000/v1 --writer-model my-writer --locomo locomo10.json --conversation 0
   memwriter eval --set stack.judge='{"kind":"llm","baseUrl":"https://api.example.com/v1","model":"judge"}'`,
     )

@@ -1,6 +1,7 @@
 /** Every configuration by name: the framework inside it, its environment where it has one, and how it is made. */
 import { createMem0Harness } from '../harness/adapters/mem0/adapter.ts';
 import { mem0Spec1x, mem0Spec2x } from '../harness/adapters/mem0-python/adapter.ts';
+import { memosSimpleSpec, memosSpec } from '../harness/adapters/memos/adapter.ts';
 import type { BridgeSpec, PythonEnvironment } from '../harness/bridge/contract.ts';
 import { createBridgeHarness } from '../harness/bridge/harness.ts';
 import type { BridgePool } from '../harness/bridge/pool.ts';
@@ -13,7 +14,12 @@ import {
 } from '../harness/install/environment.ts';
 import { BadInputError, MissingRequirementError } from './exit-codes.ts';
 
-export const BRIDGE_SPECS: readonly BridgeSpec[] = [mem0Spec1x, mem0Spec2x];
+export const BRIDGE_SPECS: readonly BridgeSpec[] = [
+  mem0Spec1x,
+  mem0Spec2x,
+  memosSpec,
+  memosSimpleSpec,
+];
 
 export const CONFIGURATIONS: readonly string[] = [
   'mem0',

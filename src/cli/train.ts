@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import type { TrainEnd } from '../train/parts.ts';
 import { opdConfigSchema, rlConfigSchema } from './config.ts';
 import { loadConfig } from './config-file.ts';
-import { EXIT } from './exit-codes.ts';
+import { BadInputError, EXIT } from './exit-codes.ts';
 import { catchInterrupt } from './interrupt.ts';
 import { openStack } from './stack.ts';
 import { runOpd, runRl } from './training.ts';
@@ -13,6 +13,7 @@ interface TrainFlags {
   readonly config?: string;
   readonly set?: readonly string[];
   readonly run?: string;
+  readonly trainHeldOut?: boolean;
   readonly json?: boolean;
 }
 
@@ -51,7 +52,8 @@ export function registerTrain(program: Command): void {
       `
 Examples:
   memwriter train opd --run runs/distil
-  memwriter train opd --run runs/distil --set train.steps=40 --set policy=models/base --set teacher=models/teacher`,
+  memwriter train opd --run runs/distil --set train.steps=40 --set policy=models/base --set teacher=models/teacher
+  memwriter train opd --run runs/two --set 'train.configurations=["mem0","mem0:1x"]'`,
     )
     .action((flags: TrainFlags) => runTraining('opd', flags));
   withFlags(train.command('rl').description('stage 2: memory RL with chunk-level credit'))
@@ -71,6 +73,7 @@ function withFlags(command: Command): Command {
     .option('-r, --run <directory>', 'the run directory; a run that is there is resumed')
     .option('-c, --config <file>', 'configuration file (JSON)')
     .option('--set <key=value...>', 'override one configuration key, e.g. --set train.steps=20')
+    .option('--train-held-out', 'train in a held-out framework that train.allowHeldOut names too')
     .option('--json', 'print one JSON object on standard output when the run ends');
 }
 
@@ -85,16 +88,24 @@ async function runTraining(kind: 'opd' | 'rl', flags: TrainFlags): Promise<void>
   using interrupt = catchInterrupt(
     `the same command goes on: memwriter train ${kind} --run ${directory}`,
   );
-  const common = { directory, quiet: false, signal: interrupt.signal };
+  const heldOut = flags.trainHeldOut === true;
+  const common = { directory, quiet: false, signal: interrupt.signal, heldOut };
   const end = await (kind === 'opd' ? startOpd(source, common) : startRl(source, common));
   report(end, directory, flags.json === true);
 }
 
-type Common = { readonly directory: string; readonly quiet: boolean; readonly signal: AbortSignal };
+interface Common {
+  readonly directory: string;
+  readonly quiet: boolean;
+  readonly signal: AbortSignal;
+  /** `--train-held-out` */
+  readonly heldOut: boolean;
+}
 type Source = Parameters<typeof loadConfig>[1];
 
 async function startOpd(source: Source, common: Common): Promise<TrainEnd> {
   const config = loadConfig(opdConfigSchema, source);
+  refuseHeldOut(config.train.allowHeldOut, common);
   const { configurations } = config.train;
   await using stack = await openStack(config.stack, { signal: common.signal, configurations });
   return await runOpd({ stack, config, ...common });
@@ -102,9 +113,18 @@ async function startOpd(source: Source, common: Common): Promise<TrainEnd> {
 
 async function startRl(source: Source, common: Common): Promise<TrainEnd> {
   const config = loadConfig(rlConfigSchema, source);
+  refuseHeldOut(config.train.allowHeldOut, common);
   const { configurations } = config.train;
   await using stack = await openStack(config.stack, { signal: common.signal, configurations });
   return await runRl({ stack, config, ...common });
+}
+
+/** What is held out measures transfer: a line in a copied configuration is not enough to spend it. */
+function refuseHeldOut(allowed: readonly string[], { heldOut }: Common): void {
+  if (allowed.length === 0 || heldOut) return;
+  throw new BadInputError(
+    `train.allowHeldOut names ${allowed.join(', ')}: give --train-held-out too, to train in what is held out for evaluation`,
+  );
 }
 
 function report(end: TrainEnd, directory: string, json: boolean): void {

@@ -1,0 +1,75 @@
+/** MemOS's one kind of model call: a window of the conversation becomes memories, add-only; long chunks have several. */
+import { z } from 'zod';
+import type { ChatMessage } from '../../../core/chat.ts';
+import type { AnswerVerdict, Stage } from '../../../core/stage.ts';
+import { malformed, readShapedAnswer } from '../../json-answer.ts';
+import { sectionView } from '../../section-view.ts';
+import { type MemosPrompt, readMemosPrompt } from './prompt.ts';
+
+/** Items outside of it are dropped, given defaults, or stored empty; a summary that is no text drops them all. */
+const answerSchema = z.strictObject({
+  'memory list': z.array(
+    z.strictObject({
+      key: z.string(),
+      memory_type: z.enum(['LongTermMemory', 'UserMemory']),
+      value: z.string().min(1),
+      tags: z.array(z.string()),
+    }),
+  ),
+  summary: z.string(),
+});
+
+/** `<|memos.extract|>`, `<|new|>role: text…<|date|>the messages' time` */
+export function renderMemosView({ newMessages, time }: MemosPrompt): ChatMessage[] {
+  return sectionView('<|memos.extract|>', [
+    ['<|new|>', newMessages],
+    ['<|date|>', [time]],
+  ]);
+}
+
+export const memosExtractStage: Stage = {
+  name: 'extract',
+  recognise: (messages) => readMemosPrompt(messages) !== undefined,
+  read: (messages) => ({ newMessages: read(messages).newMessages, existingMemories: [] }),
+  view: (messages) => {
+    const prompt = readMemosPrompt(messages);
+    return prompt === undefined ? messages : renderMemosView(prompt);
+  },
+  check,
+  compose: (texts) => {
+    const list = texts.map((value) => ({
+      key: value.slice(0, 40),
+      memory_type: 'UserMemory',
+      value,
+      tags: [],
+    }));
+    return escapeMarks(JSON.stringify({ 'memory list': list, summary: '' }));
+  },
+};
+
+/** Where the framework cuts at: fences, and the end of a thought, also inside of a string. */
+const MARKS = /```|<\/think>/;
+
+function check(answer: string): AnswerVerdict {
+  const read = readShapedAnswer(answer, answerSchema);
+  if (read.kind === 'malformed') return malformed(...read.reasons);
+  const inner = answer
+    .trim()
+    .replace(/^<think>[^<]*<\/think>/, '')
+    .trim();
+  if (MARKS.test(inner.replace(/^```(?:json)?/, '').replace(/```$/, ''))) {
+    return malformed('schema-invalid');
+  }
+  const texts = read.value['memory list'].map(({ value }) => value);
+  return { kind: 'well-formed', operations: texts.map((text) => ({ kind: 'add', text })) };
+}
+
+function escapeMarks(json: string): string {
+  return json.replace(/[`<]/g, (mark) => `\\u00${mark.charCodeAt(0).toString(16)}`);
+}
+
+function read(messages: readonly ChatMessage[]): MemosPrompt {
+  const prompt = readMemosPrompt(messages);
+  if (prompt === undefined) throw new Error('not an extraction request of MemOS 2.0.33');
+  return prompt;
+}
