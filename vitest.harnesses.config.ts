@@ -3,6 +3,7 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/harnesses/**/*.test.ts'],
+    globalSetup: ['test/harnesses/support/add-harnesses.ts'],
     pool: 'forks',
     maxWorkers: 1,
     testTimeout: 600_000,

@@ -71,11 +71,13 @@ const examinerSchema = z.discriminatedUnion('kind', [
 ]);
 export type ExaminerConfig = z.infer<typeof examinerSchema>;
 
+/** What `memwriter harness list` names. */
+export const configurationSchema = z.enum(CONFIGURATIONS);
+
 export const stackConfigSchema = z.strictObject({
   harness: z
     .strictObject({
-      /** What `memwriter harness list` names. */
-      configuration: z.enum(CONFIGURATIONS).default('mem0'),
+      configuration: configurationSchema.default('mem0'),
       /** Memories in a retrieved block. */
       topK: z.int().positive().default(5),
     })

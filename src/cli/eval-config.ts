@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { priceSchema } from '../llm/cost.ts';
 import { rewardOptionsSchema } from '../reward/options.ts';
 import {
+  configurationSchema,
   type DataOptions,
   dataConfigSchema,
   endpointConfigSchema,

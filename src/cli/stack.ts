@@ -63,12 +63,7 @@ export async function openStack(
   { signal, prices, configurations }: StackOptions = {},
 ): Promise<Stack> {
   const tokenizer = await loadTokenizer(config.tokenizer ?? SHIPPED_POLICIES.base);
-  const http = createHttpClient({ clock: systemClock, rng: createRng('memwriter/http') });
-  const embedder = embedderOf(config, http);
-  const gateway = await createGateway({
-    embedder,
-    ...(prices && { prices }),
-  });
+  // Before anything listens: a framework that is not installed must end the command.
   const { configuration, topK } = config.harness;
   const pool = new BridgePool();
   const harnesses = new Map<string, Harness>();
@@ -77,6 +72,12 @@ export async function openStack(
   }
   const [harness] = harnesses.values();
   if (harness === undefined) throw new BadInputError('no configuration is named');
+  const http = createHttpClient({ clock: systemClock, rng: createRng('memwriter/http') });
+  const embedder = embedderOf(config, http);
+  const gateway = await createGateway({
+    embedder,
+    ...(prices && { prices }),
+  });
   const scratch = await mkdtemp(join(await scratchDirectory(), 'memwriter-'));
   return {
     config,

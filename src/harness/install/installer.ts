@@ -26,7 +26,11 @@ export async function installLocked(
   const locked = ['--quiet', '--require-hashes', '-r', lockPath(environment)];
   if (await prefersUv(python)) {
     await runCommand(python.path, ['-m', 'venv', '--without-pip', directory], options);
-    await runCommand('uv', ['pip', 'install', '--python', interpreter, ...locked], options);
+    await runCommand(
+      'uv',
+      ['pip', 'install', '--compile-bytecode', '--python', interpreter, ...locked],
+      options,
+    );
   } else {
     await runCommand(python.path, ['-m', 'venv', directory], options);
     const calm = ['--disable-pip-version-check', '--no-input'];
