@@ -9,9 +9,11 @@ import json
 import os
 import sqlite3
 import sys
+import threading
 import traceback
 from datetime import datetime
 from pathlib import Path
+from time import sleep
 
 PROTOCOL_VERSION = 1
 
@@ -102,10 +104,14 @@ def serve(bridge_type):
     stdin = os.fdopen(os.dup(0), "r", encoding="utf-8", newline="\n")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
 
-    def send(frame):
-        out.write(json.dumps(frame, ensure_ascii=True) + "\n")
+    def write(line):
+        out.write(line + "\n")
         out.flush()
 
+    def send(frame):
+        write(json.dumps(frame))
+
+    threading.Thread(target=_die_with_parent, args=(os.getppid(),), daemon=True).start()
     bridge = bridge_type()
     bridge.warm()
     send({
@@ -119,7 +125,7 @@ def serve(bridge_type):
     for line in stdin:
         request = json.loads(line)
         try:
-            result = _answer(bridge, request)
+            frame = json.dumps({"id": request["id"], "ok": True, "result": _answer(bridge, request)}, allow_nan=False)
         except Exception as error:  # noqa: BLE001 - every failure becomes a typed error frame
             traceback.print_exc(file=sys.stderr)
             send({"id": request["id"], "ok": False, "error": {
@@ -128,9 +134,16 @@ def serve(bridge_type):
                 "message": str(error)[:4000],
             }})
         else:
-            send({"id": request["id"], "ok": True, "result": result})
+            write(frame)
         if request["op"] == "close":
             break
+
+
+def _die_with_parent(parent):
+    """Input that ends is seen between requests only; a write that hangs would outlive a caller that was killed."""
+    while os.getppid() == parent:
+        sleep(1)
+    os._exit(1)
 
 
 def _version(package):

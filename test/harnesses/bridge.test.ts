@@ -1,8 +1,10 @@
 /** The bridge against real Python processes: noise, hangs, deaths and lies of a framework end as attributed faults. */
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { fileURLToPath } from 'node:url';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Chunk } from '../../src/core/conversation.ts';
 import { FaultError } from '../../src/core/outcome.ts';
 import { type BridgeBank, openBridgeBank } from '../../src/harness/bridge/bank.ts';
@@ -66,6 +68,26 @@ describeWithPython('a bridge', () => {
     expect(await bank.list()).toEqual([{ id: '0', text: `2024-05-08 ${text}`, store: 'memory' }]);
   });
 
+  test('ten megabytes, and half a surrogate pair, go through and come back', async () => {
+    const bank = await open();
+    const texts = ['half \ud83d of a pair', 'x'.repeat(10 * 2 ** 20)];
+    await bank.write({ ...chunk(''), messages: texts.map(message) });
+    expect((await bank.list()).map(({ text }) => text.slice(11))).toEqual(texts);
+    expect(await bank.contentHash()).toMatch(/^[0-9a-f]{64}$/);
+  });
+
+  test('banks written at the same time keep to themselves', async () => {
+    const names = ['a', 'b', 'c', 'd'];
+    const listed = await Promise.all(
+      names.map(async (name) => {
+        const bank = await open();
+        for (let turn = 0; turn < 5; turn++) await bank.write(chunk(`${name}${turn}`));
+        return (await bank.list()).map(({ text }) => text.slice(11));
+      }),
+    );
+    expect(listed).toEqual(names.map((name) => [0, 1, 2, 3, 4].map((turn) => name + turn)));
+  });
+
   test('a closed bank’s directory is a fork’s source; the copies then differ', async () => {
     const dir = newDir();
     const bank = await open({ dir });
@@ -84,6 +106,8 @@ describeWithPython('a bridge', () => {
   test('a typed error has its boundary; the bank goes on', async () => {
     const bank = await open();
     await expect(bank.write(chunk('refuse'))).rejects.toMatchObject({ boundary: 'store' });
+    const unspeakable = bank.write(chunk('unspeakable'));
+    await expect(unspeakable).rejects.toThrow('TypeError: Object of type object is not JSON');
     await bank.write(chunk('fine'));
     expect(await bank.list()).toHaveLength(1);
   });
@@ -106,6 +130,8 @@ describeWithPython('a bridge', () => {
   test('a process that dies in mid-write, or is killed, is a fault that names its end', async () => {
     const bank = await open();
     await expect(bank.write(chunk('die'))).rejects.toThrow('exit code 3');
+    const lingering = await open();
+    await expect(lingering.write(chunk('linger'))).rejects.toThrow('exit code 4');
     const dir = newDir();
     const killed = await open({ dir });
     await killed.write(chunk('kept'));
@@ -153,6 +179,8 @@ describeWithPython('a bridge', () => {
     const writing = faultOf(bank.write(chunk('hang')));
     controller.abort();
     expect((await writing).message).toContain('it was aborted');
+    const late = openKind(newDir(), kindOf(spec), { signal: controller.signal });
+    await expect(late).rejects.toBeInstanceOf(FaultError);
   });
 
   test('a framework that fixes its day at import gets a new process when the day changes', async () => {
@@ -184,9 +212,22 @@ describeWithPython('a bridge', () => {
     expect(small.liveProcesses).toBe(0);
   });
 
-  test('a process leaves when its input ends, as it does when its parent dies', async () => {
-    const started = await BridgeProcess.start(spec, kindOf(spec).runtime);
-    await started.stop();
+  test('a process does not outlive a parent that is killed, whatever it is at', async () => {
+    const dir = newDir();
+    const script = fileURLToPath(new URL('bridge/hanging-parent.ts', import.meta.url));
+    const command = ['--import', 'tsx', script, dir, JSON.stringify(kindOf(spec))];
+    const parent = spawn(process.execPath, command, { stdio: ['ignore', 'pipe', 'inherit'] });
+    const [said] = await once(parent.stdout, 'data');
+    const pid = Number(String(said));
+    expect(isAlive(pid)).toBe(true);
+    parent.kill('SIGKILL');
+    await vi.waitFor(() => expect(isAlive(pid)).toBe(false), { timeout: 10_000 });
+    expect(await (await open({ dir })).list()).toEqual([]);
+  });
+
+  test('a process leaves when its input ends', async () => {
+    const started = BridgeProcess.start(spec, kindOf(spec).runtime);
+    expect(await started.stop()).toBe('by itself');
     expect(started.alive).toBe(false);
   });
 });
@@ -245,6 +286,15 @@ async function faultOf(work: Promise<unknown>): Promise<FaultError> {
   );
   if (failure instanceof FaultError) return failure;
   throw new Error(`expected a fault, not ${String(failure)}`);
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function newDir(): string {

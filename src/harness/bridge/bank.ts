@@ -47,7 +47,7 @@ export async function openBridgeBank(
       }),
     );
     const bank = new BridgeBank(options, own, lock);
-    await bank.open(options.now);
+    await bank.open();
     return bank;
   } catch (cause) {
     await lock.release();
@@ -77,11 +77,23 @@ export class BridgeBank implements Bank {
     return this.#process?.pid;
   }
 
-  async open(now: string): Promise<void> {
-    const { pool, kind, openTimeoutMs: timeoutMs } = this.#own;
+  async open(): Promise<void> {
+    const { pool, kind } = this.#own;
+    const { now, signal } = this.#options;
+    try {
+      await this.#start(await pool.acquire(kind, signal), now);
+    } catch (cause) {
+      signal?.removeEventListener('abort', this.#abort);
+      throw cause;
+    }
+  }
+
+  async #start(process: BridgeProcess, now: string): Promise<void> {
+    const { kind, openTimeoutMs: timeoutMs } = this.#own;
     const { dir, model, embeddings } = this.#options;
-    this.#process = await pool.acquire(kind);
+    this.#process = process;
     this.#day = dayOf(now);
+    if (this.#options.signal?.aborted) this.#abort();
     const request: BridgeRequest = {
       op: 'open',
       dir,
@@ -91,9 +103,11 @@ export class BridgeBank implements Bank {
       settings: kind.spec.settings,
     };
     try {
-      await this.#process.request(request, { schema: nothingSchema, timeoutMs });
+      await process.request(request, { schema: nothingSchema, timeoutMs });
     } catch (cause) {
-      await this.#end();
+      this.#process = undefined;
+      process.kill('its bank could not be opened');
+      await process.exited;
       throw cause;
     }
   }
@@ -155,24 +169,32 @@ export class BridgeBank implements Bank {
     }
   }
 
-  /** The directory is free once "close" is answered; the process may take its time to leave. */
-  async #end(): Promise<void> {
+  /**
+   * The directory is free once "close" is answered; the process may take its time to leave. Without that answer it must be
+   * gone, or it could still write.
+   */
+  async #end(): Promise<BridgeProcess | undefined> {
     const process = this.#process;
-    if (process === undefined) return;
+    if (process === undefined) return undefined;
     this.#process = undefined;
     try {
-      const timeoutMs = this.#own.timeoutMs;
+      const { timeoutMs } = this.#own;
       if (process.alive)
         await process.request({ op: 'close' }, { schema: nothingSchema, timeoutMs });
+    } catch (cause) {
+      process.kill('it could not close its bank');
+      throw cause;
     } finally {
-      void process.stop();
+      if (process.alive) void process.stop();
+      else await process.exited;
     }
+    return process;
   }
 
   async #reopen(now: string): Promise<void> {
     await this.#line.run(async () => {
-      await this.#end();
-      await this.open(now);
+      await (await this.#end())?.stop();
+      await this.#start(await this.#own.pool.replace(this.#own.kind), now);
     });
   }
 

@@ -3,7 +3,7 @@
  * the machine's memory holds.
  */
 import { totalmem } from 'node:os';
-import { FaultError } from '../../core/outcome.ts';
+import { boundary, FaultError } from '../../core/outcome.ts';
 import type { BridgeSpec } from './contract.ts';
 import { BridgeProcess, type BridgeRuntime } from './process.ts';
 
@@ -42,14 +42,24 @@ export class BridgePool implements AsyncDisposable {
     return this.#live.size;
   }
 
-  /** Waits for memory, in order of arrival. The caller stops the process. */
-  acquire(kind: Kind): Promise<BridgeProcess> {
-    const admitted = this.#admission.then(() => this.#admit(kind));
+  /** Waits for memory, in order of arrival; an aborted one's turn passes. The caller stops the process. */
+  acquire(kind: Kind, signal?: AbortSignal): Promise<BridgeProcess> {
+    const admitted = this.#admission.then(() =>
+      boundary('harness', async () => {
+        signal?.throwIfAborted();
+        return await this.#admit(kind);
+      }),
+    );
     this.#admission = admitted.then(
       () => undefined,
       () => undefined,
     );
     return admitted;
+  }
+
+  /** In the place of a bank's earlier process, which has left: behind the others it could wait for banks that wait for it. */
+  replace(kind: Kind): Promise<BridgeProcess> {
+    return boundary('harness', () => this.#takeIdle(kind) ?? this.#start(kind));
   }
 
   /** Notes what a bank's process held, at its largest. */
@@ -70,7 +80,12 @@ export class BridgePool implements AsyncDisposable {
 
   async #admit(kind: Kind): Promise<BridgeProcess> {
     const process = this.#takeIdle(kind) ?? (await this.#startWhenItFits(kind));
-    this.#warmUp(kind);
+    try {
+      this.#warmUp(kind);
+    } catch (cause) {
+      process.kill('no second one could be started');
+      throw cause;
+    }
     return process;
   }
 
@@ -90,8 +105,8 @@ export class BridgePool implements AsyncDisposable {
     return undefined;
   }
 
-  async #start(kind: Kind): Promise<BridgeProcess> {
-    const process = await BridgeProcess.start(kind.spec, kind.runtime);
+  #start(kind: Kind): BridgeProcess {
+    const process = BridgeProcess.start(kind.spec, kind.runtime);
     this.#live.set(process, kind);
     void process.exited.then(() => this.#live.delete(process));
     return process;
@@ -103,10 +118,7 @@ export class BridgePool implements AsyncDisposable {
     const free = this.#budgetBytes - this.#reservedBytes();
     if (this.#closed || idle.length >= this.#warm) return;
     if (free < this.#bytesOf(kind)) return;
-    void this.#start(kind).then((process) => {
-      if (this.#closed) process.kill('it was not needed');
-      else this.#idle.set(kind, [...(this.#idle.get(kind) ?? []), process]);
-    });
+    this.#idle.set(kind, [...idle, this.#start(kind)]);
   }
 
   /** One process always fits: a machine too small for it shall say so itself. Idle ones make room. */

@@ -1,6 +1,7 @@
 /** One Python process: its hello, requests with deadlines, and an end that is reported. */
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtempSync } from 'node:fs';
+import { readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -32,6 +33,10 @@ interface Pending {
 const EXIT_MS = 15_000;
 const TERM_MS = 5_000;
 const STDERR_LINES = 12;
+const STDERR_LINE_LENGTH = 500;
+
+/** How a process left: by itself, or after which signal. */
+export type Leaving = 'by itself' | 'SIGTERM' | 'SIGKILL';
 
 export class BridgeProcess {
   readonly #spec: BridgeSpec;
@@ -44,9 +49,9 @@ export class BridgeProcess {
   #nextId = 0;
   #failure: FaultError | undefined;
 
-  /** Returns at once; the first request waits for the hello. */
-  static async start(spec: BridgeSpec, runtime: BridgeRuntime): Promise<BridgeProcess> {
-    const homeDirectory = await mkdtemp(join(tmpdir(), 'memwriter-bridge-'));
+  /** Returns at once; the first request waits for the hello. Throws what the system refuses. */
+  static start(spec: BridgeSpec, runtime: BridgeRuntime): BridgeProcess {
+    const homeDirectory = mkdtempSync(join(tmpdir(), 'memwriter-bridge-'));
     const child = spawn(runtime.interpreter, [join(BRIDGES, '..', spec.script)], {
       cwd: homeDirectory,
       env: bridgeVariables({
@@ -55,6 +60,8 @@ export class BridgeProcess {
         variables: spec.variables ?? {},
       }),
       stdio: ['pipe', 'pipe', 'pipe'],
+      // A process group of its own, so that whatever it started ends with it.
+      detached: true,
     });
     return new BridgeProcess(spec, child, homeDirectory);
   }
@@ -73,6 +80,8 @@ export class BridgeProcess {
         void rm(homeDirectory, { recursive: true, force: true }).finally(resolve);
       });
     });
+    // What it started may hold its pipes open, and would keep `close` from coming.
+    child.once('exit', () => this.#signal('SIGKILL'));
     child.once('error', (error) => this.#fail(`its process does not run: ${error.message}`));
     // A broken pipe is told by the process's end.
     child.stdin.on('error', () => undefined);
@@ -81,7 +90,7 @@ export class BridgeProcess {
       (line) => this.#receive(line),
     );
     createInterface({ input: child.stderr }).on('line', (line) => {
-      this.#stderr.push(line);
+      this.#stderr.push(line.slice(0, STDERR_LINE_LENGTH));
       if (this.#stderr.length > STDERR_LINES) this.#stderr.shift();
     });
   }
@@ -128,25 +137,37 @@ export class BridgeProcess {
   }
 
   /** Closes its input and waits; a process that does not leave is ended. Safe to call again. */
-  async stop(): Promise<void> {
+  async stop(): Promise<Leaving> {
     this.#child.stdin.end();
-    if (await this.#leaves(EXIT_MS)) return;
-    this.#child.kill('SIGTERM');
-    if (await this.#leaves(TERM_MS)) return;
-    this.#child.kill('SIGKILL');
+    if (await this.#leaves(EXIT_MS)) return 'by itself';
+    this.#signal('SIGTERM');
+    if (await this.#leaves(TERM_MS)) return 'SIGTERM';
+    this.#signal('SIGKILL');
     await this.#exited;
+    return 'SIGKILL';
   }
 
   /** Ends it in whatever it is doing; the bank's directory is as a killed process leaves it. */
   kill(reason: string): FaultError {
     const failure = this.#fail(reason);
-    this.#child.kill('SIGKILL');
+    this.#signal('SIGKILL');
     return failure;
   }
 
   /** Resolves when the process is gone. */
   get exited(): Promise<void> {
     return this.#exited;
+  }
+
+  #signal(signal: NodeJS.Signals): void {
+    const { pid } = this.#child;
+    if (pid === undefined) return;
+    try {
+      process.kill(-pid, signal);
+    } catch (cause) {
+      // Nobody of the group is left.
+      if (!(cause instanceof Error && 'code' in cause && cause.code === 'ESRCH')) throw cause;
+    }
   }
 
   #leaves(ms: number): Promise<boolean> {

@@ -1,6 +1,7 @@
 """A framework made for testing the bridge itself: keeps lines in one file, and misbehaves where its settings say so."""
 import json
 import os
+import subprocess
 import sys
 import time
 
@@ -43,6 +44,11 @@ class FakeBridge(Bridge):
             time.sleep(60)
         if "die" in texts:
             os._exit(3)
+        if "linger" in texts:
+            subprocess.Popen(["sleep", "60"])
+            os._exit(4)
+        if "unspeakable" in texts:
+            return [object()]
         if "refuse" in texts:
             raise BridgeError("store", "disk full")
         self.lines += ["%s %s" % (self.clock.now[:10], text) for text in texts]
