@@ -1,5 +1,6 @@
 /** `npm run bench [-- name …]`: every figure is a ratio of things measured in turns in this one run. */
 import { cpus } from 'node:os';
+import { benchBridge } from './bridge.ts';
 import { benchEngine } from './engine.ts';
 import { benchFork } from './fork.ts';
 import { benchGateway } from './gateway.ts';
@@ -10,6 +11,7 @@ const BENCHES: Readonly<Record<string, () => Promise<unknown>>> = {
   schedule: benchSchedule,
   fork: benchFork,
   gateway: benchGateway,
+  bridge: benchBridge,
 };
 
 const wanted = process.argv.slice(2);
