@@ -72,7 +72,10 @@ export function registerDoctor(program: Command): void {
     .command('doctor')
     .description('check that this machine has what memwriter needs')
     .option('--json', 'print one JSON object on standard output')
-    .addHelpText('after', '\nExamples:\n  memwriter doctor\n  memwriter doctor --json')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  memwriter doctor\n  memwriter doctor --json\n\nPython frameworks are optional: memwriter harness doctor',
+    )
     .action(runDoctor);
 }
 

@@ -37,7 +37,7 @@ export function registerEval(program: Command): void {
       `
 Examples:
   memwriter eval --writer base=models/base --writer teacher=models/teacher
-  memwriter eval --harness mem0:1x --writer base=models/base
+  memwriter eval --harness mem0:1x --writer-url http://127.0.0.1:8000/v1 --writer-model my-writer
   memwriter eval --writer-url http://127.0.0.1:8000/v1 --writer-model my-writer --locomo locomo10.json --conversation 0
   memwriter eval --set stack.judge='{"kind":"llm","baseUrl":"https://api.example.com/v1","model":"judge"}'`,
     )
