@@ -8,7 +8,7 @@ const shared = {
   minimumPython: [3, 11],
   belowPython: [3, 14],
   tiktoken: [],
-  installedMegabytes: 140,
+  installedMegabytes: 175,
 } as const;
 
 export const mem0Environment1x: PythonEnvironment = {

@@ -11,7 +11,7 @@ export const memosEnvironment: PythonEnvironment = {
   belowPython: [3, 14],
   lock: 'bridges/memos/requirements.lock',
   tiktoken: [],
-  installedMegabytes: 530,
+  installedMegabytes: 660,
 };
 
 const base = {
