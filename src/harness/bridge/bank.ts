@@ -126,7 +126,8 @@ export class BridgeBank implements Bank {
     const { id: chunkId, sessionId, index, at, messages } = chunk;
     const request = { op: 'write', chunkId, sessionId, index, at, messages } as const;
     const report = await this.#ask(request, writtenSchema);
-    if (this.#process !== undefined) await this.#own.pool.measure(this.#process);
+    // Nobody waits for it: a memory that is planned a moment late does no harm.
+    if (this.#process !== undefined) void this.#own.pool.measure(this.#process);
     return report;
   }
 
