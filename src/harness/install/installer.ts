@@ -15,7 +15,7 @@ export interface InstallRequest {
 }
 
 /**
- * Nothing that the lock does not name by hash. uv is several times faster, but reads none of pip's settings: where pip is
+ * Nothing that the lock does not name by hash, but for setuptools where a distribution (jieba, langdetect) has no wheel. uv is several times faster, but reads none of pip's settings: where pip is
  * told of another index, as behind a company's mirror, and uv is not, pip does it.
  */
 export async function installLocked(
