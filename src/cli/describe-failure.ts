@@ -1,6 +1,7 @@
 /** Turns whatever ended a command into an exit code and what a person should read about it. */
 import { z } from 'zod';
 import { FaultError } from '../core/outcome.ts';
+import { CommandError } from '../harness/install/run-command.ts';
 import { UserError } from '../lib/user-error.ts';
 import { TripwireError } from '../train/tripwires.ts';
 import { BadInputError, EXIT, MissingRequirementError } from './exit-codes.ts';
@@ -19,6 +20,7 @@ export function describeFailure(error: unknown): Failure {
     return { exitCode: EXIT.missing, text: error.message };
   if (error instanceof FaultError)
     return { exitCode: EXIT.failed, text: `${error.boundary} failed: ${error.message}` };
+  if (error instanceof CommandError) return { exitCode: EXIT.failed, text: error.message };
   if (error instanceof TripwireError)
     return { exitCode: EXIT.failed, text: `the run stopped itself: ${error.message}` };
   return describeSystemError(error) ?? describeBug(error);

@@ -1,11 +1,10 @@
 /** Puts a lock's distributions into an environment: by uv where it is installed, else by pip. */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { UserError } from '../../lib/user-error.ts';
 import type { PythonEnvironment } from '../bridge/contract.ts';
 import { interpreterOf, lockPath } from './environment.ts';
 import type { Python } from './python.ts';
-import { type CommandOptions, runCommand } from './run-command.ts';
+import { CommandError, type CommandOptions, runCommand } from './run-command.ts';
 
 export interface InstallRequest {
   readonly python: Python;
@@ -15,8 +14,9 @@ export interface InstallRequest {
 }
 
 /**
- * Nothing that the lock does not name by hash, but for setuptools where a distribution (jieba, langdetect) has no wheel. uv is several times faster, but reads none of pip's settings: where pip is
- * told of another index, as behind a company's mirror, and uv is not, pip does it.
+ * Nothing that the lock does not name by hash, but for the setuptools that builds what has no wheel (jieba, langdetect).
+ * uv is several times faster, but reads none of pip's settings: where pip is told of another index, as behind a company's
+ * mirror, pip does it.
  */
 export async function installLocked(
   environment: PythonEnvironment,
@@ -26,6 +26,7 @@ export async function installLocked(
   const locked = ['--quiet', '--require-hashes', '-r', lockPath(environment)];
   if (await prefersUv(python)) {
     await runCommand(python.path, ['-m', 'venv', '--without-pip', directory], options);
+    // Bridges write nothing here: without bytecode each process would compile all that it imports.
     await runCommand(
       'uv',
       ['pip', 'install', '--compile-bytecode', '--python', interpreter, ...locked],
@@ -55,7 +56,7 @@ async function outputOf(command: string, args: readonly string[]): Promise<strin
   try {
     return await runCommand(command, args);
   } catch (cause) {
-    if (cause instanceof UserError) return undefined;
+    if (cause instanceof CommandError) return undefined;
     if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return undefined;
     throw cause;
   }

@@ -1,6 +1,10 @@
 /** A child process that must succeed; what it said last is the error's text. */
 import { spawn } from 'node:child_process';
-import { UserError } from '../../lib/user-error.ts';
+
+/** The command started and refused: its own words say why. */
+export class CommandError extends Error {
+  override readonly name = 'CommandError';
+}
 
 export interface CommandOptions {
   readonly cwd?: string;
@@ -34,7 +38,7 @@ export const runCommand: RunCommand = (command, args, { cwd, signal } = {}) =>
       else if (code === 0) resolve(said);
       else
         reject(
-          new UserError(`${command} ${args.join(' ')} ended with code ${code}:\n${said.trim()}`),
+          new CommandError(`${command} ${args.join(' ')} ended with code ${code}:\n${said.trim()}`),
         );
     });
   });
