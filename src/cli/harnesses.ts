@@ -1,4 +1,9 @@
 /** Every configuration by name: the framework inside it, its environment where it has one, and how it is made. */
+import {
+  hyMemoryChatSpec,
+  hyMemoryCodingSpec,
+  hyMemoryWorkingSpec,
+} from '../harness/adapters/hy-memory/adapter.ts';
 import { createMem0Harness } from '../harness/adapters/mem0/adapter.ts';
 import { mem0Spec1x, mem0Spec2x } from '../harness/adapters/mem0-python/adapter.ts';
 import { memosSimpleSpec, memosSpec } from '../harness/adapters/memos/adapter.ts';
@@ -15,10 +20,13 @@ import {
 import { BadInputError, MissingRequirementError } from './exit-codes.ts';
 
 export const BRIDGE_SPECS: readonly BridgeSpec[] = [
-  mem0Spec1x,
-  mem0Spec2x,
+  hyMemoryChatSpec,
+  hyMemoryWorkingSpec,
+  hyMemoryCodingSpec,
   memosSpec,
   memosSimpleSpec,
+  mem0Spec1x,
+  mem0Spec2x,
 ];
 
 export const CONFIGURATIONS: readonly string[] = [

@@ -18,7 +18,7 @@ export function readJsonAnswer(answer: string): JsonAnswer {
   const spoken = answer.trim().replace(THOUGHT, '').trim();
   if (spoken === '') return { kind: 'malformed', reason: 'empty-completion' };
   const text = FENCED.exec(spoken)?.[1] ?? spoken;
-  const value = parse(text);
+  const value = parseJson(text);
   if (value === undefined) return { kind: 'malformed', reason: 'unparsable' };
   const literals = text.match(/"(?:[^"\\]|\\.)*"/g)?.length ?? 0;
   // Of two equal keys every parser keeps one.
@@ -55,7 +55,8 @@ function reasonOf(issue: z.core.$ZodIssue, operationKeys: readonly string[]): Po
   return 'schema-invalid';
 }
 
-function parse(text: string): unknown {
+/** Undefined where the text is not JSON. */
+export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {

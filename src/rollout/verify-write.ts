@@ -29,7 +29,9 @@ export function compareWrite(
   const expected = new Map<string, Range>();
   for (const { text } of listings.before) add(expected, text, 'always');
   for (const request of requests) {
-    for (const operation of request.operations) apply(expected, operation, request);
+    for (const operation of request.operations) {
+      apply(expected, operation, (id) => textBehind(id, request, listings.before));
+    }
   }
   for (const text of optional) add(expected, text, 'optional');
   for (const { removed, added } of sideEffects) {
@@ -48,7 +50,7 @@ export function compareWrite(
 function apply(
   expected: Map<string, Range>,
   operation: RequestedOperation,
-  { offered }: WriteRequest,
+  textOf: (id: string) => string,
 ): void {
   switch (operation.kind) {
     case 'none':
@@ -57,15 +59,24 @@ function apply(
       add(expected, operation.text, 'deduplicated');
       return;
     case 'update':
-      remove(expected, offeredText(offered, operation.id));
+      remove(expected, textOf(operation.id));
       add(expected, operation.text, 'deduplicated');
       return;
     case 'remove':
-      remove(expected, offeredText(offered, operation.id));
+      remove(expected, textOf(operation.id));
       return;
     default:
       throw new Error(`unknown operation ${operation satisfies never}`);
   }
+}
+
+/** A framework that offers its own ids may show a long text cut; the listing has it whole. */
+function textBehind(id: string, { offered }: WriteRequest, before: Listing): string {
+  const memory =
+    before.find((candidate) => candidate.id === id) ??
+    offered.find((candidate) => candidate.id === id);
+  if (memory === undefined) throw new Error(`a well-formed answer names id ${id}, never offered`);
+  return memory.text;
 }
 
 function add(
@@ -85,12 +96,6 @@ function remove(expected: Map<string, Range>, text: string): void {
 
 function rangeOf(expected: ReadonlyMap<string, Range>, text: string): Range {
   return expected.get(text) ?? { least: 0, most: 0 };
-}
-
-function offeredText(offered: WriteRequest['offered'], id: string): string {
-  const memory = offered.find((candidate) => candidate.id === id);
-  if (memory === undefined) throw new Error(`a well-formed answer names id ${id}, never offered`);
-  return memory.text;
 }
 
 function countTexts(listing: Listing): Map<string, number> {

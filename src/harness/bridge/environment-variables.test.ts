@@ -4,7 +4,7 @@ import { bridgeVariables } from './environment-variables.ts';
 const sources = { environmentDirectory: '/env', homeDirectory: '/home/bank', variables: {} };
 
 test('nothing of this process’s environment reaches a bridge', () => {
-  expect(bridgeVariables(sources).PATH).toBe('/env/bin:/usr/bin:/bin');
+  expect(bridgeVariables(sources)['PATH']).toBe('/env/bin:/usr/bin:/bin');
   expect(bridgeVariables(sources)).toMatchObject({ HOME: '/home/bank', TMPDIR: '/home/bank' });
 });
 
@@ -14,7 +14,7 @@ test('the network is a dead proxy, the loopback is not', () => {
     expect(variables[name]).toBe('http://127.0.0.1:9');
     expect(variables[name.toLowerCase()]).toBe(variables[name]);
   }
-  expect([variables.NO_PROXY, variables.no_proxy]).toEqual(Array(2).fill('127.0.0.1,localhost'));
+  expect([variables['NO_PROXY'], variables['no_proxy']]).toEqual(Array(2).fill('127.0.0.1,localhost'));
 });
 
 test('an adapter’s own variables come last', () => {

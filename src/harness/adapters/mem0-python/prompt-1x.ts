@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { ChatMessage } from '../../../core/chat.ts';
 import { sha256 } from '../../../lib/hash.ts';
-import { LiteralError, parseLiteral } from './python-literal.ts';
+import { LiteralError, parseLiteral } from '../../python-literal.ts';
 
 /** sha256 of the fact prompt, its day cut out, and of the update prompt's parts before the memories and after the facts. */
 const FACTS_SHA256 = 'f312f3945bd10ee8e17d46de17897caf906f022157d86a74352010c14b2fbb65';

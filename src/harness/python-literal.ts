@@ -1,4 +1,4 @@
-/** Reads Python's own notation of lists, dictionaries and strings: Mem0 1.x puts it into its prompt. */
+/** Reads Python's own notation of lists, dictionaries and strings, as frameworks print them into their prompts. */
 
 export class LiteralError extends Error {
   override readonly name = 'LiteralError';

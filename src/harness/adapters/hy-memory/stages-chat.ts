@@ -1,0 +1,249 @@
+/** Hy-Memory's chat scene: memories are extracted, then merged with what is there, where anything near is there. */
+import { z } from 'zod';
+import type { ChatMessage } from '../../../core/chat.ts';
+import type {
+  AnswerVerdict,
+  CheckedCall,
+  RequestedOperation,
+  Stage,
+  WriteEffect,
+} from '../../../core/stage.ts';
+import { malformed, readShapedAnswer } from '../../json-answer.ts';
+import { numbered, sectionView } from '../../section-view.ts';
+import { idsFromPositions } from './positions.ts';
+import {
+  type ChatExtractPrompt,
+  type ChatReconcilePrompt,
+  readChatExtract,
+  readChatReconcile,
+} from './prompts-chat.ts';
+
+const ownerSchema = z.enum(['user', 'agent']);
+const tagsSchema = z.array(z.string()).min(1).max(3);
+const extractAnswer = z.strictObject({
+  memory: z.array(
+    z.strictObject({ content: z.string().min(1), tags: tagsSchema, owner: ownerSchema }),
+  ),
+  intentions: z
+    .array(
+      z.strictObject({
+        content: z.string().min(1),
+        tags: tagsSchema,
+        valid_until: z.iso.date().nullable(),
+        owner: ownerSchema,
+      }),
+    )
+    .default([]),
+  /** Any other field is dropped. */
+  basic_info: z
+    .strictObject({
+      name: z.string().optional(),
+      age: z.union([z.string(), z.number()]).optional(),
+      location: z.string().optional(),
+      occupation: z.string().optional(),
+      employer: z.string().optional(),
+    })
+    .default({}),
+});
+
+/** `<|hy.chat.extract|>`, `<|last|>…<|new|>role: text…<|date|>conversation's day, today` */
+export function renderChatExtractView(prompt: ChatExtractPrompt): ChatMessage[] {
+  const { last, newMessages, memoryDate, currentDate } = prompt;
+  return sectionView('<|hy.chat.extract|>', [
+    ['<|last|>', [last]],
+    ['<|new|>', newMessages],
+    ['<|date|>', [memoryDate, currentDate]],
+  ]);
+}
+
+export const chatExtractStage: Stage = {
+  name: 'extract',
+  recognise: (messages) => readChatExtract(messages) !== undefined,
+  read: (messages) => ({ newMessages: extractOf(messages).newMessages, existingMemories: [] }),
+  view: (messages) => {
+    const prompt = readChatExtract(messages);
+    return prompt === undefined ? messages : renderChatExtractView(prompt);
+  },
+  check: (answer) => {
+    const read = readShapedAnswer(answer, extractAnswer);
+    // Drafts: whether they are stored as they are depends on what is near.
+    return read.kind === 'value'
+      ? { kind: 'well-formed', operations: [] }
+      : malformed(...read.reasons);
+  },
+  compose: (texts) =>
+    JSON.stringify({
+      memory: texts.map((content) => ({ content, tags: ['note'], owner: 'user' })),
+      intentions: [],
+      basic_info: {},
+    }),
+};
+
+const written = { content: z.string().min(1), owner: ownerSchema, tags: tagsSchema };
+const related = z
+  .array(
+    z.strictObject({
+      memory_id: z.string(),
+      relation: z.enum(['causes', 'elaborates', 'contrasts', 'same_series']),
+    }),
+  )
+  .optional();
+const operationSchema = z.discriminatedUnion('op', [
+  z.strictObject({ op: z.literal('ADD'), ...written, related }),
+  z.strictObject({ op: z.literal('UPDATE'), memory_id: z.string(), ...written, related }),
+  z.strictObject({
+    op: z.literal('SUPERSEDE'),
+    memory_id: z.string().optional(),
+    memory_ids: z.array(z.string()).min(1).optional(),
+    supersede_reason: z.string().optional(),
+    ...written,
+    related,
+  }),
+  z.strictObject({ op: z.literal('DELETE'), memory_id: z.string() }),
+]);
+type ChatOperation = z.infer<typeof operationSchema>;
+const reconcileAnswer = z.array(operationSchema);
+
+/** `<|hy.chat.reconcile|>`, `<|existing|>0 text | owner | time | tags…<|drafts|>0 …<|date|>now` */
+export function renderChatReconcileView(prompt: ChatReconcilePrompt): ChatMessage[] {
+  return sectionView('<|hy.chat.reconcile|>', [
+    ['<|existing|>', numbered(prompt.existing.map(rowText))],
+    ['<|drafts|>', numbered(prompt.drafts.map(rowText))],
+    ['<|date|>', [prompt.now]],
+  ]);
+}
+
+type Row = ChatReconcilePrompt['drafts'][number];
+
+function rowText({ content, owner, memory_at, tags }: Row): string {
+  return [content, owner ?? '', memory_at ?? '', (tags ?? []).join(' ')].join(' | ');
+}
+
+export const chatReconcileStage: Stage = {
+  name: 'reconcile',
+  recognise: (messages) => readChatReconcile(messages) !== undefined,
+  read: (messages) => {
+    const { existing, drafts } = reconcileOf(messages);
+    return {
+      newMessages: drafts.map(({ content }) => content),
+      existingMemories: existing.map(({ memory_id: id, content: text }) => ({ id, text })),
+    };
+  },
+  view: (messages) => {
+    const prompt = readChatReconcile(messages);
+    return prompt === undefined ? messages : renderChatReconcileView(prompt);
+  },
+  fromView: (answer, messages) => {
+    const ids = reconcileOf(messages).existing.map(({ memory_id: id }) => id);
+    return idsFromPositions(answer, ids, ['memory_id', 'memory_ids']);
+  },
+  check: checkReconcile,
+  compose: (texts, messages) => {
+    if (messages === undefined) throw new Error('a merge answers the drafts of its request');
+    const kept = reconcileOf(messages).drafts.filter(({ content }) => texts.includes(content));
+    return JSON.stringify(
+      kept.map(({ content, tags }) => ({
+        op: 'ADD',
+        content,
+        owner: 'user',
+        tags: tags ?? ['note'],
+      })),
+    );
+  },
+};
+
+function checkReconcile(answer: string, messages: readonly ChatMessage[]): AnswerVerdict {
+  const read = readShapedAnswer(answer, reconcileAnswer, ['op']);
+  if (read.kind === 'malformed') return malformed(...read.reasons);
+  const offered = new Set(reconcileOf(messages).existing.map(({ memory_id: id }) => id));
+  const targets = read.value.flatMap(targetsOf);
+  const linked = read.value.flatMap((one) =>
+    'related' in one ? (one.related ?? []).map(({ memory_id: id }) => id) : [],
+  );
+  if ([...targets, ...linked].some((id) => !offered.has(id))) return malformed('unknown-id');
+  // Of two operations on one memory the first wins, and the second's content is lost.
+  if (new Set(targets).size < targets.length) return malformed('schema-invalid');
+  const bare = read.value.some((one) => one.op === 'SUPERSEDE' && targetsOf(one).length === 0);
+  return bare
+    ? malformed('missing-field')
+    : { kind: 'well-formed', operations: read.value.flatMap(operationsOf) };
+}
+
+function targetsOf(operation: ChatOperation): string[] {
+  switch (operation.op) {
+    case 'ADD':
+      return [];
+    case 'UPDATE':
+    case 'DELETE':
+      return [operation.memory_id];
+    case 'SUPERSEDE': {
+      const { memory_id: one, memory_ids: many } = operation;
+      return many ?? (one === undefined ? [] : [one]);
+    }
+    default:
+      return operation satisfies never;
+  }
+}
+
+/** What is superseded leaves the listing of active memories, as what is deleted does. */
+function operationsOf(operation: ChatOperation): RequestedOperation[] {
+  const removed = targetsOf(operation).map((id) => ({ kind: 'remove' as const, id }));
+  switch (operation.op) {
+    case 'ADD':
+      return [{ kind: 'add', text: operation.content }];
+    case 'UPDATE':
+      return [{ kind: 'update', id: operation.memory_id, text: operation.content }];
+    case 'SUPERSEDE':
+      return [...removed, { kind: 'add', text: operation.content }];
+    case 'DELETE':
+      return removed;
+    default:
+      return operation satisfies never;
+  }
+}
+
+/**
+ * The merge decides where it was asked; without a candidate near, the drafts are stored as they are, near copies within
+ * one extraction left out. Intentions are stored beside either.
+ */
+export function effectOfChat(calls: readonly CheckedCall[]): WriteEffect {
+  const merges = calls.filter(({ stage }) => stage === chatReconcileStage.name);
+  const answers = calls
+    .filter(({ stage }) => stage === chatExtractStage.name)
+    .map(({ answer }) => readShapedAnswer(answer, extractAnswer));
+  const values = answers.flatMap((read) => (read.kind === 'value' ? [read.value] : []));
+  const drafts = values.flatMap(({ memory }) => memory.map(({ content }) => content));
+  const intentions = values.flatMap((value) => value.intentions.map(({ content }) => content));
+  const copies = drafts.filter((text, i) =>
+    drafts.slice(0, i).some((other) => isNear(text, other)),
+  );
+  const stored = merges.length > 0 ? [] : drafts.filter((text) => !copies.includes(text));
+  const added = [...stored, ...intentions].map((text) => ({ kind: 'add' as const, text }));
+  return {
+    requests: [...merges, { operations: added, offered: [] }],
+    optional: merges.length > 0 ? [] : copies,
+  };
+}
+
+/** The framework compares embeddings, at 0.95; what shares most of its words may pass for a near copy. */
+function isNear(a: string, b: string): boolean {
+  const [left, right] = [wordsOf(a), wordsOf(b)];
+  const shared = [...left].filter((word) => right.has(word)).length;
+  return shared >= 0.7 * Math.max(left.size, right.size);
+}
+
+function wordsOf(text: string): Set<string> {
+  return new Set(text.toLowerCase().match(/[\p{L}\p{N}]+/gu));
+}
+
+function extractOf(messages: readonly ChatMessage[]): ChatExtractPrompt {
+  const prompt = readChatExtract(messages);
+  if (prompt === undefined) throw new Error('not a chat extraction of Hy-Memory 2.0.6');
+  return prompt;
+}
+
+function reconcileOf(messages: readonly ChatMessage[]): ChatReconcilePrompt {
+  const prompt = readChatReconcile(messages);
+  if (prompt === undefined) throw new Error('not a chat merge of Hy-Memory 2.0.6');
+  return prompt;
+}
