@@ -12,6 +12,7 @@ import { countPins } from '../harness/install/installer.ts';
 import { findPython, NoPythonError, type Python } from '../harness/install/python.ts';
 import { runCommand } from '../harness/install/run-command.ts';
 import { BadInputError, EXIT } from './exit-codes.ts';
+import { registerHarnessCheck } from './harness-check.ts';
 import { BRIDGE_SPECS, ENVIRONMENTS, harnessCache } from './harnesses.ts';
 import { catchInterrupt } from './interrupt.ts';
 import { startProgress } from './progress.ts';
@@ -30,7 +31,8 @@ export function registerHarness(program: Command): void {
 Examples:
   memwriter harness list
   memwriter harness add mem0-1x
-  memwriter harness doctor mem0-1x`,
+  memwriter harness doctor mem0-1x
+  memwriter harness check mem0:1x`,
     );
   harness
     .command('add <name...>')
@@ -58,6 +60,7 @@ Examples:
       '\nExamples:\n  memwriter harness doctor\n  memwriter harness doctor everos --json',
     )
     .action(runDoctor);
+  registerHarnessCheck(harness);
 }
 
 interface Added extends Installed {

@@ -44,6 +44,14 @@ export interface Stage {
    * drafts adds those of the request's drafts that are among the texts, and throws without the request.
    */
   compose(texts: readonly string[], messages?: readonly ChatMessage[]): string;
+  /**
+   * For conformance: an answer that names an id which was not offered, or one id twice. Undefined where this request
+   * has no such answer; absent where answers of the stage name no ids.
+   */
+  misname?(
+    kind: 'unknown-id' | 'duplicate-id',
+    messages: readonly ChatMessage[],
+  ): string | undefined;
 }
 
 /** What one well-formed answer asked for, with the texts behind the ids it was offered. */

@@ -14,7 +14,9 @@ test('the network is a dead proxy, the loopback is not', () => {
     expect(variables[name]).toBe('http://127.0.0.1:9');
     expect(variables[name.toLowerCase()]).toBe(variables[name]);
   }
-  expect([variables['NO_PROXY'], variables['no_proxy']]).toEqual(Array(2).fill('127.0.0.1,localhost'));
+  expect([variables['NO_PROXY'], variables['no_proxy']]).toEqual(
+    Array(2).fill('127.0.0.1,localhost'),
+  );
 });
 
 test('an adapter’s own variables come last', () => {

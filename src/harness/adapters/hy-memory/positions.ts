@@ -1,6 +1,9 @@
 /** The view names candidates by position; the framework's ids are random. An answer is mapped back here. */
 import { readJsonAnswer } from '../../json-answer.ts';
 
+/** An id of the framework's form that no memory has. */
+export const NOBODY = '00000000-0000-4000-8000-000000000000';
+
 /** Values of these keys, and members of lists under them, are positions in an answer to the view. */
 export function idsFromPositions(
   answer: string,

@@ -10,7 +10,7 @@ import type {
 } from '../../../core/stage.ts';
 import { malformed, readShapedAnswer } from '../../json-answer.ts';
 import { numbered, sectionView } from '../../section-view.ts';
-import { idsFromPositions } from './positions.ts';
+import { idsFromPositions, NOBODY } from './positions.ts';
 import {
   type ChatExtractPrompt,
   type ChatReconcilePrompt,
@@ -149,6 +149,18 @@ export const chatReconcileStage: Stage = {
         tags: tags ?? ['note'],
       })),
     );
+  },
+  misname: (kind, messages) => {
+    const [first] = reconcileOf(messages).existing;
+    const update = (memory_id: string) => ({
+      op: 'UPDATE',
+      memory_id,
+      content: 'renamed',
+      owner: 'user',
+      tags: ['note'],
+    });
+    if (kind === 'unknown-id') return JSON.stringify([update(NOBODY)]);
+    return first && JSON.stringify([update(first.memory_id), update(first.memory_id)]);
   },
 };
 

@@ -10,7 +10,7 @@ import type {
 } from '../../../core/stage.ts';
 import { malformed, readShapedAnswer } from '../../json-answer.ts';
 import { numbered, sectionView } from '../../section-view.ts';
-import { idsFromPositions } from './positions.ts';
+import { idsFromPositions, NOBODY } from './positions.ts';
 import {
   type Candidate,
   type MergePrompt,
@@ -69,8 +69,8 @@ export function taskExtractStage(scene: TaskScene): Stage {
         ? { kind: 'well-formed', operations: [] }
         : malformed(...read.reasons);
     },
-    // An experience is listed as its task, a line break, and its solution.
-    compose: (texts) =>
+    // One text is the write's fact; each further one an experience, listed as task, line break and solution.
+    compose: ([fact, ...texts]) =>
       JSON.stringify({
         experiences: texts.map((text) => ({
           task: text,
@@ -79,7 +79,7 @@ export function taskExtractStage(scene: TaskScene): Stage {
           boundary_envs: '',
           confidence: 0.9,
         })),
-        fact: null,
+        fact: fact === undefined ? null : { subject: '', statement: fact, files: [], details: '' },
       }),
   };
 }
@@ -145,6 +145,14 @@ export const experienceMergeStage: Stage = {
     const { drafts } = mergeOf(readExperienceMerge(messages));
     return JSON.stringify({ ops: drafts.map((_, i) => ({ draft_idx: i, action: 'ADD' })) });
   },
+  misname: (kind, messages) => {
+    const { drafts, candidates } = mergeOf(readExperienceMerge(messages));
+    const [first] = candidates;
+    const ops = drafts.map((_, draft_idx) => ({ draft_idx, action: 'ADD' }));
+    const remove = (target_experience_id: string) => ({ action: 'DELETE', target_experience_id });
+    if (kind === 'unknown-id') return JSON.stringify({ ops: [...ops, remove(NOBODY)] });
+    return first && JSON.stringify({ ops: [...ops, remove(first.id), remove(first.id)] });
+  },
 };
 
 /** Each draft once, a draft that is left out would be added; each target once, and offered for its draft. */
@@ -203,6 +211,11 @@ export const factMergeStage: Stage = {
     };
   },
   compose: () => JSON.stringify({ ops: [] }),
+  misname: (kind, messages) => {
+    const [first] = mergeOf(readFactMerge(messages)).candidates;
+    const of = (...supersedes: string[]) => JSON.stringify({ ops: [{ draft_idx: 0, supersedes }] });
+    return kind === 'unknown-id' ? of(NOBODY) : first && of(first.id, first.id);
+  },
 };
 
 /** `<|hy.fact.summary|>`, `<|drafts|>(day) statement…` */

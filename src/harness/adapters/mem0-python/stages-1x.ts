@@ -86,6 +86,12 @@ export const updateStage: Stage = {
     }));
     return JSON.stringify({ memory });
   },
+  misname: (kind, messages) => {
+    const [first] = updateOf(messages).existingMemories;
+    const update = (id: string) => ({ id, text: 'renamed', event: 'UPDATE' });
+    if (kind === 'unknown-id') return JSON.stringify({ memory: [update('999')] });
+    return first && JSON.stringify({ memory: [update(first.id), update(first.id)] });
+  },
 };
 
 function checkUpdate(answer: string, messages: readonly ChatMessage[]): AnswerVerdict {
