@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { Listing } from '../core/bank.ts';
 import { type ChatMessage, chatMessageSchema } from '../core/chat.ts';
 import type { Chunk, Message } from '../core/conversation.ts';
+import { boundary } from '../core/outcome.ts';
 import type { Stage } from '../core/stage.ts';
 import type { Call } from '../core/trace.ts';
 import type { Gateway, Slot } from '../gateway/contract.ts';
@@ -25,6 +26,8 @@ export interface LabOptions {
   readonly root: string;
   /** Of one answer: what "time-out" waits for. */
   readonly timeoutMs?: number;
+  /** How long a framework that says "done" is watched for work it still has. */
+  readonly watchMs?: number;
 }
 
 export interface OpenBank extends AsyncDisposable {
@@ -36,10 +39,12 @@ export interface OpenBank extends AsyncDisposable {
 }
 
 const bodySchema = z.looseObject({ messages: z.array(z.unknown()) });
+const SAID_CHARACTERS = 300;
 export const DAY = '2021-03-04T10:15:00+00:00';
 
 export class Lab {
   readonly harness: Harness;
+  readonly watchMs: number;
   readonly #options: LabOptions;
   #banks = 0;
   /** Calls of all writes so far that no stage recognised. */
@@ -47,6 +52,7 @@ export class Lab {
 
   constructor(options: LabOptions) {
     this.harness = options.harness;
+    this.watchMs = options.watchMs ?? 500;
     this.#options = options;
   }
 
@@ -114,7 +120,7 @@ export class Lab {
     open.script = storing(texts);
     open.slot.setPurpose('write');
     await open.bank.write(this.chunk(texts, options));
-    const calls = open.slot.take();
+    const calls = await boundary('harness', () => open.slot.take());
     for (const { stage, outcome } of calls) {
       if (stage === 'unknown' || outcome.kind !== 'ok') {
         this.strangers.push(`${stage}: ${JSON.stringify(outcome)}`);
@@ -126,7 +132,8 @@ export class Lab {
   /** With tool turns where the configuration's scene has them. */
   chunk(texts: readonly string[], { at = DAY, index = 0, scene }: ChunkOptions = {}): Chunk {
     const own = scene ?? this.harness.scenes[0] ?? 'chat';
-    const said = texts.join('. ') || 'hello';
+    // Short, so that a framework which cuts long conversations into windows asks once a write.
+    const said = texts.join('. ').slice(0, SAID_CHARACTERS) || 'hello';
     const messages: Message[] =
       own === 'chat'
         ? [

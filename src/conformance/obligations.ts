@@ -44,8 +44,6 @@ export async function tryObligation(
   }
 }
 
-/** How long a framework that says "done" is watched for work it still has. */
-const WATCH_MS = 500;
 /** The capped listings of real frameworks are at 20 and 100; memories come in writes of at most this many. */
 const COUNTS = [0, 1, 19, 20, 21, 100, 101, 1_000];
 const PER_WRITE = 100;
@@ -70,14 +68,14 @@ async function settled(lab: Lab): Promise<string> {
   await using open = await lab.open();
   await lab.write(open, distinctTexts(3));
   const before = [textsOf(await open.bank.list()), await open.bank.contentHash()];
-  await wait(WATCH_MS);
+  await wait(lab.watchMs);
   const after = [textsOf(await open.bank.list()), await open.bank.contentHash()];
   const late = open.slot.take();
   if (late.length > 0) throw new Violation(`${late.length} calls came after the write resolved`);
   if (JSON.stringify(before) !== JSON.stringify(after)) {
     throw new Violation('the bank changed after the write resolved');
   }
-  return `nothing happened in ${WATCH_MS} ms after it`;
+  return `nothing happened in ${lab.watchMs} ms after it`;
 }
 
 async function completeListing(lab: Lab, { memories }: Limits): Promise<string> {
@@ -138,7 +136,7 @@ async function retrieval(lab: Lab): Promise<string> {
   for (const question of [...distinctTexts(3), 'nothing of that kind', 'héllo 🐱?']) {
     blocks.push(await open.bank.retrieve(question));
   }
-  await wait(WATCH_MS);
+  await wait(lab.watchMs);
   const after = [textsOf(await open.bank.list()), await open.bank.contentHash()];
   if (JSON.stringify(before) !== JSON.stringify(after)) {
     throw new Violation('reading changed the bank');
