@@ -41,8 +41,13 @@ export function renderContent(content: unknown): Rendered {
 
 /** `[tool call: name(arguments)]`; arguments that are not text already become JSON. */
 export function renderToolCall(name: string, args: unknown): string {
-  const text = typeof args === 'string' ? args : JSON.stringify(args);
-  return `[tool call: ${name}(${text ?? ''})]`;
+  return `[tool call: ${name}(${argumentsText(args)})]`;
+}
+
+/** What is not text already becomes JSON; a call without arguments has an empty text. */
+export function argumentsText(args: unknown): string {
+  if (args === undefined) return '';
+  return typeof args === 'string' ? args : JSON.stringify(args);
 }
 
 export function join(parts: readonly Rendered[]): Rendered {

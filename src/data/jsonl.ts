@@ -1,7 +1,7 @@
 /** Sessions from a JSONL file, one session a line, in the schema of docs/data.md. */
 import { z } from 'zod';
 import type { UserStream } from '../core/annotation.ts';
-import type { Session } from '../core/conversation.ts';
+import { type Message, type Session, sceneSchema } from '../core/conversation.ts';
 import { hashJson } from '../lib/hash.ts';
 import { HygieneLog, type HygieneReport, isBlank, note, wellFormed } from './hygiene.ts';
 import { describeIssue, InputError } from './input-error.ts';
@@ -14,6 +14,7 @@ const sessionLineSchema = z.looseObject({
   id: idSchema.optional(),
   user: idSchema.refine((user) => !isBlank(user), 'must not be blank.'),
   at: z.unknown().optional(),
+  scene: sceneSchema.optional(),
   messages: z.array(rawMessageSchema),
 });
 const READ_FIELDS = new Set(Object.keys(sessionLineSchema.shape));
@@ -76,7 +77,21 @@ export function parseSession(
   const { messages, notes } = normaliseMessages(line.messages, { id: id.text, at });
   log.add(where, [...user.notes, ...id.notes, ...ignoredFields(line)]);
   for (const { message, ...found } of notes) log.add(`${where} messages[${message}]`, [found]);
-  return { id: id.text, userId: user.text, at, scene: 'chat', messages: [...messages] };
+  return {
+    id: id.text,
+    userId: user.text,
+    at,
+    scene: line.scene ?? sceneOf(messages),
+    messages: [...messages],
+  };
+}
+
+/** Where a line does not say: who used tools was at work. */
+function sceneOf(messages: readonly Message[]): Session['scene'] {
+  const usesTools = messages.some(
+    ({ role, toolCalls }) => role === 'tool' || toolCalls !== undefined,
+  );
+  return usesTools ? 'working' : 'chat';
 }
 
 function ignoredFields(line: Record<string, unknown>) {

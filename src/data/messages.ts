@@ -1,7 +1,7 @@
 /** A session's foreign messages, normalised: roles, speakers, tool traffic and order made explicit. */
 import { z } from 'zod';
 import type { Message } from '../core/conversation.ts';
-import { join, type Rendered, renderContent, renderToolCall } from './content.ts';
+import { argumentsText, join, type Rendered, renderContent, renderToolCall } from './content.ts';
 import { type HygieneNote, isBlank, note, wellFormed } from './hygiene.ts';
 import { dayInZoneOf, instantOf, timeProblem } from './times.ts';
 
@@ -69,7 +69,8 @@ export function normaliseMessages(
     notes.push(...found.map((one) => ({ ...one, message: position })));
     if (dropped) return [];
     const id = wellFormed(message.id ?? `${session.id}:${position}`).text;
-    return [{ id, role: roleOf(message), ...speaker.field, text: text.text }];
+    const said = { role: roleOf(message), ...speaker.field, text: text.text };
+    return [{ id, ...said, ...toolTraffic(message, id) }];
   });
   return { messages, notes };
 }
@@ -112,13 +113,38 @@ function toolNames(raw: readonly RawMessage[]): ReadonlyMap<string, string> {
   );
 }
 
-function renderMessageText(message: RawMessage, tools: ReadonlyMap<string, string>): Rendered {
+/** As it was, for frameworks that take tool turns; `text` has it rendered. A call without an id is named by its place. */
+function toolTraffic(
+  message: RawMessage,
+  id: string,
+): Pick<Message, 'toolCalls' | 'toolCallId' | 'spokenText'> {
+  const calls = callsOf(message);
+  const answers = message.tool_call_id ? { toolCallId: message.tool_call_id } : {};
+  if (calls.length === 0 && roleOf(message) !== 'tool') return answers;
+  return {
+    ...answers,
+    spokenText: wellFormed(spokenPart(message).text).text,
+    ...(calls.length > 0 && {
+      toolCalls: calls.map((call, place) => ({
+        id: call.id || `${id}#${place}`,
+        name: callName(call),
+        arguments: wellFormed(argumentsText(call.function?.arguments ?? call.arguments)).text,
+      })),
+    }),
+  };
+}
+
+function spokenPart(message: RawMessage): Rendered {
   const refusal: Rendered[] = message.refusal ? [{ text: message.refusal, notes: [] }] : [];
+  return join([renderContent(message.content), ...refusal]);
+}
+
+function renderMessageText(message: RawMessage, tools: ReadonlyMap<string, string>): Rendered {
   const calls = callsOf(message).map((call): Rendered => {
     const text = renderToolCall(callName(call), call.function?.arguments ?? call.arguments);
     return { text, notes: [note('tool-call', text)] };
   });
-  const body = join([renderContent(message.content), ...refusal, ...calls]);
+  const body = join([spokenPart(message), ...calls]);
   if (roleOf(message) !== 'tool' || isBlank(body.text)) return body;
   const known = message.tool_call_id ? tools.get(message.tool_call_id) : undefined;
   const name = known ?? (message.name || undefined);
