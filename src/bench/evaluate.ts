@@ -8,6 +8,7 @@ import type { ScoredRollout } from '../core/trace.ts';
 import type { Retrievable } from '../exam/contract.ts';
 import { type OwnRankingOptions, rankListing } from '../exam/own-ranking.ts';
 import { type Examiners, sitExam } from '../exam/sit.ts';
+import { fileNameOf } from '../lib/file-name.ts';
 import { mapAll, type Pool } from '../lib/pool.ts';
 import type { RewardOptions } from '../reward/options.ts';
 import { scoreGroup } from '../reward/score-rollout.ts';
@@ -157,5 +158,5 @@ function alone(options: RewardOptions): RewardOptions {
 }
 
 function bankDirectory({ directory }: EvaluationParts, { window }: WindowArtifact): string {
-  return join(directory, encodeURIComponent(window.id));
+  return join(directory, fileNameOf(window.id));
 }

@@ -10,6 +10,7 @@ import {
   summariseWriter,
   type WriterSummary,
 } from '../bench/writer-summary.ts';
+import { fileNameOf } from '../lib/file-name.ts';
 import { createPool } from '../lib/pool.ts';
 import type { RewardOptions } from '../reward/options.ts';
 import { meterRelays } from './metered-gateway.ts';
@@ -35,7 +36,7 @@ export async function evaluateNamed(
   { name, writer }: NamedWriter,
   { users, seed, reward, ownRanking, meter, quiet, signal }: EvaluationRequest,
 ): Promise<EvaluatedWindow[]> {
-  const directory = join(stack.scratch, `evaluate-${encodeURIComponent(name)}`);
+  const directory = join(stack.scratch, fileNameOf(`evaluate ${name}`));
   await mkdir(directory, { recursive: true });
   const total = users.reduce((sum, { artifacts }) => sum + artifacts.length, 0);
   const progress = startProgress({ label: name, total, quiet });

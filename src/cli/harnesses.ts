@@ -1,4 +1,5 @@
 /** Every configuration by name: the framework inside it, its environment where it has one, and how it is made. */
+import { everosSpec } from '../harness/adapters/everos/adapter.ts';
 import {
   hyMemoryChatSpec,
   hyMemoryCodingSpec,
@@ -27,6 +28,7 @@ export const BRIDGE_SPECS: readonly BridgeSpec[] = [
   memosSimpleSpec,
   mem0Spec1x,
   mem0Spec2x,
+  everosSpec,
 ];
 
 export const CONFIGURATIONS: readonly string[] = [
