@@ -1,8 +1,12 @@
 /** The kit finds what is broken: each misbehaviour of a framework violates the obligation that forbids it. */
 import { rm } from 'node:fs/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { Chunk } from '../core/conversation.ts';
+import { FaultError } from '../core/outcome.ts';
+import type { Stage } from '../core/stage.ts';
 import { createGateway } from '../gateway/gateway.ts';
 import type { Bank, Harness, OpenOptions } from '../harness/contract.ts';
+import { keepStage } from '../testing/keep-stage.ts';
 import { createMemoryHarness, type Misbehaviour, type Moment } from '../testing/memory-harness.ts';
 import { createScratch } from '../testing/scratch.ts';
 import { toyEmbedder } from '../testing/toy-tokens.ts';
@@ -48,6 +52,14 @@ test('a sound framework holds the rest, and every cell that lost something says 
   });
 });
 
+test('a stage that no write reaches is named, and what was tried still counts', async () => {
+  const ghost: Stage = { ...keepStage, name: 'ghost', recognise: () => false };
+  const { obligations } = await certify({ ...createMemoryHarness(), stages: [keepStage, ghost] });
+  const { status, detail } = obligations.find(({ name }) => name === 'no silent loss') ?? {};
+  expect(status).toBe('held');
+  expect(detail).toContain('9 of 22 cells tried; stages not reached: ghost');
+});
+
 const misbehaving =
   (operation: Moment['operation'], trouble: Misbehaviour) =>
   (moment: Moment): Misbehaviour | undefined =>
@@ -77,19 +89,33 @@ test.each<[string, () => Harness, string]>([
   ['a hash that follows random ids', () => wrapped(unstableHash), 'content hash'],
   ['banks that share one store', () => sharing(createMemoryHarness()), 'parallel banks'],
   ['a write that goes on after it resolved', () => wrapped(lateWrite), 'settled writes'],
+  ['a write that settles without asking the model', () => silentProcess(), 'kill in mid-write'],
+  ['a bad answer that is swallowed and reported stored', () => swallowing(), 'no silent loss'],
+  ['a bad answer that is swallowed and called sound', () => swallowing(), 'attribution'],
+  ['a provider fault that is called another', () => wrapped(blind), 'attribution'],
+  ['a clock that stands at the open', () => wrapped(dated(({ now }) => now)), 'clock'],
+  ['a clock in UTC', () => wrapped(dated((_, { at }) => new Date(at).toISOString())), 'clock'],
+  ['a second open that fails for another reason', () => wrapped(() => ({}), busy), 'lock'],
+  ['a check of the model in place of dimensions', () => checkingModel(), 'wrong dimensions'],
+  ['a call before a scene is refused', () => wrapped(refuseLate, chatOnly), 'scenes'],
+  ['a NUL that is cut in silence', () => wrapped(cutNul, cutStage), 'unicode'],
+  ['an error that is no fault', () => wrapped(throwing), 'content hash'],
 ])('%s violates it', async (_name, create, obligation) => {
   const certificate = await certify(create());
   expect(violated(certificate)).toContain(obligation);
   expect(isViolated(certificate)).toBe(true);
 });
 
-function wrapped(change: (bank: Bank) => Partial<Bank>): Harness {
-  const sound = createMemoryHarness();
+type Change = (bank: Bank, options: OpenOptions) => Partial<Bank>;
+
+function wrapped(change: Change, more: (sound: Harness) => Partial<Harness> = () => ({})): Harness {
+  const memory = createMemoryHarness();
+  const sound = { ...memory, ...more(memory) };
   return {
     ...sound,
     open: async (options) => {
       const bank = await sound.open(options);
-      return { ...bound(bank), ...change(bank) };
+      return { ...bound(bank), ...change(bank, options) };
     },
   };
 }
@@ -118,6 +144,123 @@ function lateWrite(bank: Bank): Partial<Bank> {
       return { sideEffects: [] };
     },
   };
+}
+
+/** No process has this id: it is above the largest. */
+const NO_PID = 4_194_305;
+
+function silentProcess(): Harness {
+  const sound = createMemoryHarness({ misbehave: misbehaving('write', 'no-call') });
+  return {
+    ...sound,
+    open: async (options) => ({ ...bound(await sound.open(options)), pid: NO_PID }),
+  };
+}
+
+/** What the framework drops passes for an answer that asks for nothing: only the listing can tell. */
+function swallowing(): Harness {
+  const sound = createMemoryHarness({ misbehave: misbehaving('write', 'swallow-malformed') });
+  const lenient: Stage = {
+    ...keepStage,
+    check: (answer, messages) => {
+      const verdict = keepStage.check(answer, messages);
+      return verdict.kind === 'malformed' ? { kind: 'well-formed', operations: [] } : verdict;
+    },
+  };
+  return { ...sound, stages: [lenient] };
+}
+
+/** Lists no more once a write failed: what was concluded is then the store's fault, not the provider's. */
+function blind(bank: Bank): Partial<Bank> {
+  let failed = false;
+  return {
+    write: async (chunk) => {
+      try {
+        return await bank.write(chunk);
+      } catch (cause) {
+        failed = true;
+        throw cause;
+      }
+    },
+    list: async () => {
+      if (failed) throw new FaultError('store', 'closed after a failure');
+      return await bank.list();
+    },
+  };
+}
+
+function dated(today: (options: OpenOptions, chunk: Chunk) => string): Change {
+  return (bank, options) => ({
+    write: (chunk) => bank.write(prefixed(chunk, `today is ${today(options, chunk).slice(0, 10)}`)),
+  });
+}
+
+function prefixed(chunk: Chunk, text: string): Chunk {
+  return { ...chunk, messages: [{ id: 'first', role: 'user', text }, ...chunk.messages] };
+}
+
+/** A port that is taken, say. */
+function busy(sound: Harness): Partial<Harness> {
+  const open = new Set<string>();
+  return {
+    open: async (options) => {
+      const { dir } = options;
+      if (open.has(dir)) throw new FaultError('harness', 'address in use');
+      const bank = await sound.open(options);
+      open.add(dir);
+      const release = async (): Promise<void> => {
+        open.delete(dir);
+        await bank.close();
+      };
+      return { ...bound(bank), close: release, [Symbol.asyncDispose]: release };
+    },
+  };
+}
+
+function checkingModel(): Harness {
+  let model: string | undefined;
+  return wrapped(
+    () => ({}),
+    (sound) => ({
+      open: async (options) => {
+        model ??= options.embeddings.model;
+        if (model !== options.embeddings.model) throw new FaultError('store', 'another model');
+        return await sound.open(options);
+      },
+    }),
+  );
+}
+
+const chatOnly = (): Partial<Harness> => ({ scenes: ['chat'] });
+
+function refuseLate(bank: Bank): Partial<Bank> {
+  return {
+    write: async (chunk) => {
+      const report = await bank.write(chunk);
+      if (chunk.scene !== 'chat') throw new FaultError('harness', 'only chat');
+      return report;
+    },
+  };
+}
+
+const beforeNul = (text: string): string => text.split('\0')[0] ?? '';
+
+/** As a store in C would. */
+function cutNul(bank: Bank): Partial<Bank> {
+  return {
+    list: async () =>
+      (await bank.list()).map((memory) => ({ ...memory, text: beforeNul(memory.text) })),
+  };
+}
+
+/** An adapter that expects the cut: no listing then tells of it. */
+function cutStage(): Partial<Harness> {
+  const check: Stage['check'] = (answer, messages) => keepStage.check(beforeNul(answer), messages);
+  return { stages: [{ ...keepStage, check }] };
+}
+
+function throwing(): Partial<Bank> {
+  return { contentHash: () => Promise.reject(new TypeError('no such method')) };
 }
 
 /** Whatever is opened while another bank is open is that bank. */

@@ -27,11 +27,11 @@ export async function checkHarness(options: CheckOptions): Promise<Certificate> 
     obligations.push(await tryObligation(obligation, lab, { memories }));
     advance();
   }
-  const { cells, obligation } = await injectFaults(lab, advance);
+  const { cells, obligations: judged } = await injectFaults(lab, advance);
   return {
     harness: harness.configuration,
     version: harness.version,
-    obligations: [...obligations, obligation],
+    obligations: [...obligations, ...judged],
     faultCells: [...cells],
   };
 }

@@ -4,10 +4,20 @@ import type { ChatMessage } from '../core/chat.ts';
 import { FaultError } from '../core/outcome.ts';
 import type { Stage } from '../core/stage.ts';
 import { forkBank } from '../harness/fork.ts';
-import { writeChunk } from '../rollout/write-chunk.ts';
 import type { UpstreamReply } from '../testing/scripted-upstream.ts';
 import type { FaultCell, ObligationResult } from './certificate.ts';
-import { distinctTexts, type Lab, nearTexts, type OpenBank, storing, textsOf } from './lab.ts';
+import { conclude, messageOf } from './conclude.ts';
+import { type JudgedCell, judgeCells } from './judge-cells.ts';
+import {
+  distinctTexts,
+  type Lab,
+  nearTexts,
+  type OpenBank,
+  provoking,
+  type Reply,
+  storing,
+  textsOf,
+} from './lab.ts';
 
 type Injection = (
   stage: Stage,
@@ -52,41 +62,61 @@ const MEMORIES = 4;
 
 export interface FaultReport {
   readonly cells: readonly FaultCell[];
-  readonly obligation: ObligationResult;
+  readonly obligations: readonly ObligationResult[];
+}
+
+interface Control {
+  /** Answers of a write in which nothing goes wrong. */
+  readonly reply: Reply;
+  readonly cell: Cell;
 }
 
 /** `onCell` is told after each. */
 export async function injectFaults(lab: Lab, onCell: () => void): Promise<FaultReport> {
-  const parent = await parentBank(lab);
-  const control = await runCell(lab, parent, undefined);
-  const cells: FaultCell[] = [];
-  const lost: string[] = [];
+  let started: { readonly parent: string; readonly controls: readonly Control[] };
+  try {
+    started = await runControls(lab);
+  } catch (cause) {
+    return { cells: [], obligations: judgeCells(lab, [], `no sound write: ${messageOf(cause)}`) };
+  }
+  const { parent, controls } = started;
+  const broken = controls.find(({ cell }) => cell.concluded !== 'ok')?.cell;
+  const judged: JudgedCell[] = [];
   for (const stage of lab.harness.stages) {
+    const { reply, cell: control } = controlOf(controls, stage);
     for (const [injected, inject] of Object.entries(INJECTIONS)) {
-      const cell = await runCell(lab, parent, { stage, inject });
-      const { after, ...said } = cell;
-      cells.push({ stage: stage.name, injected, ...said });
+      const cell = await runCell(lab, parent, { reply, injection: { stage, inject } });
+      const { after, asked: _asked, ...said } = cell;
       const whole = JSON.stringify(after) === JSON.stringify(control.after);
-      if (said.concluded === 'ok' && !whole) lost.push(`${stage.name}, ${injected}`);
+      judged.push({ cell: { stage: stage.name, injected, ...said }, whole });
       onCell();
     }
   }
-  const obligation: ObligationResult =
-    lost.length > 0 || control.concluded !== 'ok'
-      ? {
-          name: 'no silent loss',
-          status: 'violated',
-          detail:
-            control.concluded === 'ok'
-              ? `concluded ok though something was lost: ${lost.join('; ')}`
-              : `a sound write was concluded ${control.concluded}: ${control.frameworkSaid}`,
-        }
-      : {
-          name: 'no silent loss',
-          status: 'held',
-          detail: `no cell of ${cells.length} was concluded ok while something was lost`,
-        };
-  return { cells, obligation };
+  const trouble =
+    broken && `a sound write was concluded ${broken.concluded}: ${broken.frameworkSaid}`;
+  return {
+    cells: judged.map(({ cell }) => cell),
+    obligations: judgeCells(lab, judged, trouble),
+  };
+}
+
+/** The normal path, and the way past it where that does not reach every stage. */
+async function runControls(lab: Lab) {
+  const parent = await parentBank(lab);
+  const texts = nearTexts(MEMORIES);
+  const controls: Control[] = [];
+  for (const reply of [storing(texts), provoking(texts)]) {
+    controls.push({ reply, cell: await runCell(lab, parent, { reply }) });
+    const reached = new Set(controls.flatMap(({ cell }) => [...cell.asked]));
+    if (lab.harness.stages.every(({ name }) => reached.has(name))) break;
+  }
+  return { parent, controls };
+}
+
+function controlOf(controls: readonly Control[], { name }: Stage): Control {
+  const [first] = controls;
+  if (first === undefined) throw new Error('there is no control');
+  return controls.find(({ cell }) => cell.asked.has(name)) ?? first;
 }
 
 export function faultCellCount(lab: Lab): number {
@@ -104,29 +134,33 @@ async function parentBank(lab: Lab): Promise<string> {
 type Cell = Omit<FaultCell, 'stage' | 'injected'> & {
   /** Texts afterwards; undefined where the listing failed. */
   readonly after: readonly string[] | undefined;
+  /** Names of the stages that asked. */
+  readonly asked: ReadonlySet<string>;
 };
 
-/** Without an injection: the control, a write in which nothing goes wrong. */
-async function runCell(
-  lab: Lab,
-  parent: string,
-  injection: { readonly stage: Stage; readonly inject: Injection } | undefined,
-): Promise<Cell> {
+interface CellPlan {
+  readonly reply: Reply;
+  /** Absent in a control. */
+  readonly injection?: { readonly stage: Stage; readonly inject: Injection };
+}
+
+async function runCell(lab: Lab, parent: string, { reply, injection }: CellPlan): Promise<Cell> {
   const dir = lab.newDirectory();
   await forkBank(parent, dir);
   await using open = await lab.open(dir);
-  const texts = nearTexts(MEMORIES);
-  const sound = storing(texts);
+  const asked = new Set<string>();
   const met = new Set<'reached' | 'no such answer'>();
   open.script = (stage, messages) => {
-    const reply = sound(stage, messages);
-    if (injection?.stage.name !== stage.name || reply.kind !== 'text') return reply;
-    const injected = injection.inject(stage, messages, reply.text);
+    asked.add(stage.name);
+    const sound = reply(stage, messages);
+    if (injection?.stage.name !== stage.name || sound.kind !== 'text') return sound;
+    const injected = injection.inject(stage, messages, sound.text);
     met.add(injected === undefined ? 'no such answer' : 'reached');
-    return injected ?? reply;
+    return injected ?? sound;
   };
   const before = await open.bank.list();
-  const { frameworkSaid, concluded } = await conclude(lab, open, before);
+  const chunk = lab.chunk(nearTexts(MEMORIES), { index: 1 });
+  const { frameworkSaid, concluded } = await conclude(lab, open, { chunk, before });
   const after = await listingOf(open);
   return {
     frameworkSaid,
@@ -134,44 +168,8 @@ async function runCell(
     concluded:
       injection === undefined || met.has('reached') ? concluded : ([...met][0] ?? 'not reached'),
     after: after && textsOf(after),
+    asked,
   };
-}
-
-async function conclude(
-  lab: Lab,
-  { bank, slot }: OpenBank,
-  before: Listing,
-): Promise<Pick<Cell, 'frameworkSaid' | 'concluded'>> {
-  let frameworkSaid = 'resolved';
-  const watched = {
-    list: () => bank.list(),
-    retrieve: (question: string) => bank.retrieve(question),
-    contentHash: () => bank.contentHash(),
-    close: () => bank.close(),
-    [Symbol.asyncDispose]: () => bank[Symbol.asyncDispose](),
-    write: async (chunk: Parameters<typeof bank.write>[0]) => {
-      try {
-        return await bank.write(chunk);
-      } catch (cause) {
-        frameworkSaid = cause instanceof Error ? cause.message.slice(0, 160) : String(cause);
-        throw cause;
-      }
-    },
-  };
-  const countTokens = (one: string): number => one.length;
-  const chunk = lab.chunk(nearTexts(MEMORIES), { index: 1 });
-  try {
-    const parts = { harness: lab.harness, slot, bank: watched, countTokens };
-    const { write } = await writeChunk(parts, chunk, before);
-    const { outcome } = write;
-    return {
-      frameworkSaid,
-      concluded: outcome.kind === 'ok' ? 'ok' : `policy-error: ${outcome.reasons.join(', ')}`,
-    };
-  } catch (cause) {
-    if (!(cause instanceof FaultError)) throw cause;
-    return { frameworkSaid, concluded: `fault: ${cause.boundary}` };
-  }
 }
 
 async function listingOf({ bank }: OpenBank): Promise<Listing | undefined> {

@@ -38,6 +38,9 @@ export interface OpenBank extends AsyncDisposable {
   script: Reply;
 }
 
+/** What is opened otherwise than the slot says. */
+type More = Partial<OpenOptions> | ((slot: Slot) => Partial<OpenOptions>);
+
 const bodySchema = z.looseObject({ messages: z.array(z.unknown()) });
 const SAID_CHARACTERS = 300;
 export const DAY = '2021-03-04T10:15:00+00:00';
@@ -60,7 +63,7 @@ export class Lab {
     return join(this.#options.root, `bank-${this.#banks++}`);
   }
 
-  async open(dir = this.newDirectory(), more: Partial<OpenOptions> = {}): Promise<OpenBank> {
+  async open(dir = this.newDirectory(), more: More = {}): Promise<OpenBank> {
     const state: { script: Reply } = { script: storing([]) };
     const upstream = await startScriptedUpstream(({ body }) => this.#answer(body, state.script));
     try {
@@ -73,7 +76,7 @@ export class Lab {
 
   async #openBehind(
     upstream: ScriptedUpstream,
-    { dir, more, state }: { dir: string; more: Partial<OpenOptions>; state: { script: Reply } },
+    { dir, more, state }: { dir: string; more: More; state: { script: Reply } },
   ): Promise<OpenBank> {
     const { gateway, timeoutMs = 1_000 } = this.#options;
     const slot = gateway.openSlot({
@@ -81,8 +84,7 @@ export class Lab {
       stages: this.harness.stages,
       seed: 'conformance',
     });
-    const { model, embeddings } = slot;
-    const bank = await this.harness.open({ dir, model, embeddings, now: DAY, ...more });
+    const bank = await this.#openBank(slot, dir, more);
     return {
       bank,
       slot,
@@ -100,6 +102,17 @@ export class Lab {
         await upstream[Symbol.asyncDispose]();
       },
     };
+  }
+
+  async #openBank(slot: Slot, dir: string, more: More): Promise<Bank> {
+    const { model, embeddings } = slot;
+    const changed = typeof more === 'function' ? more(slot) : more;
+    try {
+      return await this.harness.open({ dir, model, embeddings, now: DAY, ...changed });
+    } catch (cause) {
+      await slot[Symbol.asyncDispose]();
+      throw cause;
+    }
   }
 
   #answer(body: unknown, script: Reply): UpstreamReply {
@@ -157,6 +170,14 @@ export function storing(texts: readonly string[]): Reply {
   return (stage, messages) => ({
     kind: 'text',
     text: stage.compose(texts, messages),
+  });
+}
+
+/** As `storing`, but each stage that can makes the framework go on to the stages after it. */
+export function provoking(texts: readonly string[]): Reply {
+  return (stage, messages) => ({
+    kind: 'text',
+    text: stage.provoke?.(messages) ?? stage.compose(texts, messages),
   });
 }
 

@@ -52,6 +52,11 @@ export interface Stage {
     kind: 'unknown-id' | 'duplicate-id',
     messages: readonly ChatMessage[],
   ): string | undefined;
+  /**
+   * For conformance: a well-formed answer that makes the framework go on to stages which follow this one only sometimes.
+   * Undefined where this request has no such answer; absent where what follows does not hang on the answer.
+   */
+  provoke?(messages: readonly ChatMessage[]): string | undefined;
 }
 
 /** What one well-formed answer asked for, with the texts behind the ids it was offered. */

@@ -22,6 +22,8 @@ export type Misbehaviour =
   | 'wipe'
   /** The write reports success without asking the model. */
   | 'no-call'
+  /** An answer that it cannot read is dropped, and the write reports success. */
+  | 'swallow-malformed'
   /** The listing is one page of two. */
   | 'cap-listing'
   /** The bank on disk is not read. */
@@ -151,6 +153,7 @@ class MemoryBank implements Bank {
     const model = trouble === 'wrong-slot' ? this.#firstModel() : this.#options.model;
     const verdict = keepStage.check(await ask(model, request), request);
     // As real frameworks do, it reports a malformed answer as a failure of its own.
+    if (verdict.kind === 'malformed' && trouble === 'swallow-malformed') return [];
     if (verdict.kind === 'malformed') throw new FaultError('harness', 'cannot parse the answer');
     return verdict.operations;
   }

@@ -216,6 +216,11 @@ export const factMergeStage: Stage = {
     const of = (...supersedes: string[]) => JSON.stringify({ ops: [{ draft_idx: 0, supersedes }] });
     return kind === 'unknown-id' ? of(NOBODY) : first && of(first.id, first.id);
   },
+  // A chain of more than one fact is summarised.
+  provoke: (messages) => {
+    const [first] = mergeOf(readFactMerge(messages)).candidates;
+    return first && JSON.stringify({ ops: [{ draft_idx: first.draft, supersedes: [first.id] }] });
+  },
 };
 
 /** `<|hy.fact.summary|>`, `<|drafts|>(day) statement…` */
