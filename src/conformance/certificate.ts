@@ -15,7 +15,7 @@ export const faultCellSchema = z.strictObject({
   frameworkSaid: z.string(),
   /** Difference of two complete listings. */
   storeShows: z.string(),
-  /** `ok`, `policy-error: reasons`, `fault: boundary`, or `not reached`. */
+  /** `ok`, `policy-error: reasons`, `fault: boundary`, `not a fault: message`, `not reached`, or `no such answer`. */
   concluded: z.string(),
 });
 export type FaultCell = z.infer<typeof faultCellSchema>;

@@ -30,8 +30,10 @@ const status =
   (code: number): Injection =>
   () => ({ kind: 'status', status: code });
 
+type Injections = Readonly<Record<string, Injection>>;
+
 /** Undefined where a stage has no such answer. */
-const INJECTIONS: Readonly<Record<string, Injection>> = {
+const BAD_ANSWERS: Injections = {
   'bad text': () => text('I could not do that, sorry.'),
   empty: () => text(''),
   truncated: (_stage, _messages, sound) => ({
@@ -42,12 +44,20 @@ const INJECTIONS: Readonly<Record<string, Injection>> = {
   'wrong schema': () => text('{"unexpected": 1}'),
   'unknown id': (stage, messages) => misnamed(stage, messages, 'unknown-id'),
   'duplicate id': (stage, messages) => misnamed(stage, messages, 'duplicate-id'),
+};
+
+const PROVIDER_FAILURES: Injections = {
   'HTTP 400': status(400),
   'HTTP 429': status(429),
   'HTTP 500': status(500),
   'cut connection': () => ({ kind: 'cut' }),
   'time-out': () => ({ kind: 'hang' }),
 };
+
+const INJECTIONS = [
+  ...Object.entries(BAD_ANSWERS).map((entry) => ['answer', ...entry] as const),
+  ...Object.entries(PROVIDER_FAILURES).map((entry) => ['provider', ...entry] as const),
+];
 
 function misnamed(
   stage: Stage,
@@ -84,11 +94,11 @@ export async function injectFaults(lab: Lab, onCell: () => void): Promise<FaultR
   const judged: JudgedCell[] = [];
   for (const stage of lab.harness.stages) {
     const { reply, cell: control } = controlOf(controls, stage);
-    for (const [injected, inject] of Object.entries(INJECTIONS)) {
+    for (const [failing, injected, inject] of INJECTIONS) {
       const cell = await runCell(lab, parent, { reply, injection: { stage, inject } });
       const { after, asked: _asked, ...said } = cell;
       const whole = JSON.stringify(after) === JSON.stringify(control.after);
-      judged.push({ cell: { stage: stage.name, injected, ...said }, whole });
+      judged.push({ cell: { stage: stage.name, injected, ...said }, failing, whole });
       onCell();
     }
   }
@@ -120,7 +130,7 @@ function controlOf(controls: readonly Control[], { name }: Stage): Control {
 }
 
 export function faultCellCount(lab: Lab): number {
-  return lab.harness.stages.length * Object.keys(INJECTIONS).length;
+  return lab.harness.stages.length * INJECTIONS.length;
 }
 
 /** Holds memories that the next write's are near to, so that stages which merge are reached. */

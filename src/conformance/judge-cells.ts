@@ -4,12 +4,12 @@ import type { Lab } from './lab.ts';
 
 export interface JudgedCell {
   readonly cell: FaultCell;
+  /** What was made to fail. */
+  readonly failing: 'answer' | 'provider';
   /** The bank holds what it holds after the same write without the failure. */
   readonly whole: boolean;
 }
 
-/** Failures of the provider, not of an answer. */
-const TRANSPORT = new Set(['HTTP 400', 'HTTP 429', 'HTTP 500', 'cut connection', 'time-out']);
 const UNTRIED = new Set(['not reached', 'no such answer']);
 
 /** `trouble`: why the cells prove nothing, where already the write without a failure went wrong. */
@@ -47,7 +47,7 @@ export function judgeCells(
   ];
 }
 
-function isAttributed({ cell: { injected, concluded }, whole }: JudgedCell): boolean {
-  if (TRANSPORT.has(injected)) return concluded === 'fault: upstream';
+function isAttributed({ cell: { concluded }, failing, whole }: JudgedCell): boolean {
+  if (failing === 'provider') return concluded === 'fault: upstream';
   return concluded.startsWith('policy-error: ') || (concluded === 'ok' && whole);
 }
