@@ -6,6 +6,8 @@ from protocol import Bridge, BridgeError, canonical, serve
 USER = "user"
 COLLECTION = "bank"
 MAX_TOKENS = 8192
+#: What a later search may weigh, beside the text.
+IDENTITY = ("key", "tags", "memory_type", "background")
 
 
 class MemosBridge(Bridge):
@@ -85,7 +87,9 @@ class MemosBridge(Bridge):
         items, count = self.memory.get_all(), self.memory.vector_db.count()
         if len(items) != count:
             raise BridgeError("store", "%d memories listed, the store holds %d" % (len(items), count))
-        return [canonical([item.memory, item.metadata.key, item.metadata.tags]) for item in items]
+        return [
+            canonical([item.memory] + [getattr(item.metadata, name, None) for name in IDENTITY]) for item in items
+        ]
 
     def close(self):
         self.memory.vector_db.client.close()

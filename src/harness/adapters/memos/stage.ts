@@ -30,10 +30,10 @@ export function renderMemosView({ newMessages, time }: MemosPrompt): ChatMessage
 export const memosExtractStage: Stage = {
   name: 'extract',
   recognise: (messages) => readMemosPrompt(messages) !== undefined,
-  read: (messages) => ({ newMessages: read(messages).newMessages, existingMemories: [] }),
+  read: (messages) => ({ newMessages: prompt(messages).newMessages, existingMemories: [] }),
   view: (messages) => {
-    const prompt = readMemosPrompt(messages);
-    return prompt === undefined ? messages : renderMemosView(prompt);
+    const found = readMemosPrompt(messages);
+    return found === undefined ? messages : renderMemosView(found);
   },
   check,
   compose: (texts) => {
@@ -48,9 +48,10 @@ export const memosExtractStage: Stage = {
 };
 
 /** Where the framework cuts at: fences, and the end of a thought, also inside of a string. */
+const ROLES = ['user', 'assistant', 'system'];
 const MARKS = /```|<\/think>/;
 
-function check(answer: string): AnswerVerdict {
+function check(answer: string, messages: readonly ChatMessage[]): AnswerVerdict {
   const read = readShapedAnswer(answer, answerSchema);
   if (read.kind === 'malformed') return malformed(...read.reasons);
   const inner = answer
@@ -61,6 +62,11 @@ function check(answer: string): AnswerVerdict {
     return malformed('schema-invalid');
   }
   const texts = read.value['memory list'].map(({ value }) => value);
+  // A copied line of the transcript cannot be told from the fallback that stores the whole of it.
+  const mark = `: [${prompt(messages).time}]: `;
+  if (texts.some((text) => ROLES.some((role) => text.startsWith(`${role}${mark}`)))) {
+    return malformed('schema-invalid');
+  }
   return { kind: 'well-formed', operations: texts.map((text) => ({ kind: 'add', text })) };
 }
 
@@ -68,8 +74,8 @@ function escapeMarks(json: string): string {
   return json.replace(/[`<]/g, (mark) => `\\u00${mark.charCodeAt(0).toString(16)}`);
 }
 
-function read(messages: readonly ChatMessage[]): MemosPrompt {
-  const prompt = readMemosPrompt(messages);
-  if (prompt === undefined) throw new Error('not an extraction request of MemOS 2.0.33');
-  return prompt;
+function prompt(messages: readonly ChatMessage[]): MemosPrompt {
+  const found = readMemosPrompt(messages);
+  if (found === undefined) throw new Error('not an extraction request of MemOS 2.0.33');
+  return found;
 }
