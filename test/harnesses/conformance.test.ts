@@ -27,7 +27,10 @@ test('mem0', async () => {
   await assertHolds(await createMem0Harness());
 });
 
-for (const spec of BRIDGE_SPECS) {
+/** EverOS waits seconds before each of its own retries: its certificate, over ten minutes, is the command's to make. */
+const SPECS = BRIDGE_SPECS.filter(({ configuration }) => configuration !== 'everos');
+
+for (const spec of SPECS) {
   const runtime = await installedRuntime(spec.environment);
   test.skipIf(runtime === undefined)(spec.configuration, async () => {
     if (runtime !== undefined) await assertHolds(createBridgeHarness(spec, runtime));
