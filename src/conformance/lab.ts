@@ -130,7 +130,7 @@ export class Lab {
     texts: readonly string[],
     options: ChunkOptions = {},
   ): Promise<Call[]> {
-    open.script = storing(texts);
+    open.script = (options.reply ?? storing)(texts);
     open.slot.setPurpose('write');
     await open.bank.write(this.chunk(texts, options));
     const calls = await boundary('harness', () => open.slot.take());
@@ -163,6 +163,8 @@ export interface ChunkOptions {
   readonly at?: string;
   readonly index?: number;
   readonly scene?: Chunk['scene'];
+  /** `storing` by default. */
+  readonly reply?: typeof storing;
 }
 
 /** Every stage answers so that exactly these texts are stored: the normal path. */
