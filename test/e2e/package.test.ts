@@ -103,11 +103,11 @@ test('its modules carry their types', async () => {
     import { columnAdvantages } from 'memwriter/credit/advantages';
     import type { Harness } from 'memwriter/harness/contract';
     import { createGateway } from 'memwriter/gateway';
-    export const session: Session = { id: 's', userId: 'u', at: '2024-05-08T20:15:00Z', messages: [] };
+    export const session: Session = { id: 's', userId: 'u', at: '2024-05-08T20:15:00Z', scene: 'chat', messages: [] };
     export const open: Parameters<Harness['open']>[0]['dir'] = 'bank';
     export const parts: readonly Function[] = [columnAdvantages, createGateway];
     // @ts-expect-error: a session without an id is not a session
-    export const wrong: Session = { userId: 'u', at: '', messages: [] };
+    export const wrong: Session = { userId: 'u', at: '', scene: 'chat', messages: [] };
   `;
   await writeFile(join(folder, 'check.mts'), source);
   const tsc = resolve('node_modules/typescript/bin/tsc');
