@@ -3,7 +3,9 @@ import type { z } from 'zod';
 import type { PolicyErrorReason } from '../core/outcome.ts';
 import type { AnswerVerdict } from '../core/stage.ts';
 
-const FENCED = /^```(?:json)?\s*\n([\s\S]*?)\n?\s*```$/;
+const FENCED = /^```(?:json)?\n([\s\S]*?)\n?```$/;
+/** Frameworks cut these out wherever they stand, inside of a string too. */
+const CUT_MARKS = /```|<\/?think>/;
 const THOUGHT = /^<think>[^{}[\]]*<\/think>/;
 
 export type JsonAnswer =
@@ -18,12 +20,21 @@ export function readJsonAnswer(answer: string): JsonAnswer {
   const spoken = answer.trim().replace(THOUGHT, '').trim();
   if (spoken === '') return { kind: 'malformed', reason: 'empty-completion' };
   const text = FENCED.exec(spoken)?.[1] ?? spoken;
+  if (CUT_MARKS.test(text)) return { kind: 'malformed', reason: 'schema-invalid' };
   const value = parseJson(text);
   if (value === undefined) return { kind: 'malformed', reason: 'unparsable' };
   const literals = text.match(/"(?:[^"\\]|\\.)*"/g)?.length ?? 0;
   // Of two equal keys every parser keeps one.
   if (literals !== countStrings(value)) return { kind: 'malformed', reason: 'schema-invalid' };
   return { kind: 'value', value };
+}
+
+/** JSON that no framework cuts anything out of: what it would take for a mark stands as an escape. */
+export function composeJson(value: unknown): string {
+  return JSON.stringify(value).replace(
+    /[`<]/g,
+    (mark) => `\\u00${mark.charCodeAt(0).toString(16)}`,
+  );
 }
 
 export type Shaped<T> =

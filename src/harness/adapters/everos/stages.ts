@@ -7,7 +7,7 @@ import type {
   Stage,
   StageRequest,
 } from '../../../core/stage.ts';
-import { malformed, readShapedAnswer, type Shaped } from '../../json-answer.ts';
+import { composeJson, malformed, readShapedAnswer, type Shaped } from '../../json-answer.ts';
 import { numbered, sectionView } from '../../section-view.ts';
 import {
   type BoundaryPrompt,
@@ -277,7 +277,7 @@ function readBraced<T>(
 }
 
 function escapeBraces(value: object): string {
-  return JSON.stringify(value).replace(/"(?:[^"\\]|\\.)*"/g, (literal) =>
+  return composeJson(value).replace(/"(?:[^"\\]|\\.)*"/g, (literal) =>
     literal.replace(/[{}]/g, (brace) => `\\u00${brace.charCodeAt(0).toString(16)}`),
   );
 }

@@ -8,7 +8,7 @@ import type {
   Stage,
   WriteEffect,
 } from '../../../core/stage.ts';
-import { malformed, readShapedAnswer } from '../../json-answer.ts';
+import { composeJson, malformed, readShapedAnswer } from '../../json-answer.ts';
 import { numbered, sectionView } from '../../section-view.ts';
 import { idsFromPositions, NOBODY } from './positions.ts';
 import {
@@ -72,7 +72,7 @@ export const chatExtractStage: Stage = {
       : malformed(...read.reasons);
   },
   compose: (texts) =>
-    JSON.stringify({
+    composeJson({
       memory: texts.map((content) => ({ content, tags: ['note'], owner: 'user' })),
       intentions: [],
       basic_info: {},
@@ -141,7 +141,7 @@ export const chatReconcileStage: Stage = {
   compose: (texts, messages) => {
     if (messages === undefined) throw new Error('a merge answers the drafts of its request');
     const kept = reconcileOf(messages).drafts.filter(({ content }) => texts.includes(content));
-    return JSON.stringify(
+    return composeJson(
       kept.map(({ content, tags }) => ({
         op: 'ADD',
         content,

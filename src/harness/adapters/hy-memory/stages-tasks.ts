@@ -8,7 +8,7 @@ import type {
   Stage,
   WriteEffect,
 } from '../../../core/stage.ts';
-import { malformed, readShapedAnswer } from '../../json-answer.ts';
+import { composeJson, malformed, readShapedAnswer } from '../../json-answer.ts';
 import { numbered, sectionView } from '../../section-view.ts';
 import { idsFromPositions, NOBODY } from './positions.ts';
 import {
@@ -71,7 +71,7 @@ export function taskExtractStage(scene: TaskScene): Stage {
     },
     // One text is the write's fact; each further one an experience, listed as task, line break and solution.
     compose: ([fact, ...texts]) =>
-      JSON.stringify({
+      composeJson({
         experiences: texts.map((text) => ({
           task: text,
           search_keys: [text.slice(0, 40)],

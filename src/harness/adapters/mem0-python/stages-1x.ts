@@ -9,7 +9,7 @@ import type {
   Stage,
   WriteEffect,
 } from '../../../core/stage.ts';
-import { malformed, readShapedAnswer } from '../../json-answer.ts';
+import { composeJson, malformed, readShapedAnswer } from '../../json-answer.ts';
 import { numbered, sectionView } from '../../section-view.ts';
 import {
   type FactsPrompt,
@@ -43,7 +43,7 @@ export const factsStage: Stage = {
       ? { kind: 'well-formed', operations: [] }
       : malformed(...read.reasons);
   },
-  compose: (texts) => JSON.stringify({ facts: texts }),
+  compose: (texts) => composeJson({ facts: texts }),
 };
 
 const memberSchema = z.strictObject({
@@ -84,7 +84,7 @@ export const updateStage: Stage = {
       text,
       event: 'ADD',
     }));
-    return JSON.stringify({ memory });
+    return composeJson({ memory });
   },
   misname: (kind, messages) => {
     const [first] = updateOf(messages).existingMemories;
@@ -128,8 +128,13 @@ export function effectOf1x(calls: readonly CheckedCall[]): WriteEffect {
       return read.kind === 'value' ? read.value.facts : [];
     });
   const requests = calls.filter(({ stage }) => stage === updateStage.name);
-  if (found.length > 0 && requests.length === 0) {
-    throw new FaultError('harness', `failed write: ${found.length} facts found, none was decided`);
+  const asked = new Set(requests.flatMap(({ messages }) => updateOf(messages).facts));
+  const lost = found.filter((fact) => !asked.has(fact));
+  if (lost.length > 0) {
+    throw new FaultError(
+      'harness',
+      `failed write: ${lost.length} of ${found.length} facts never came to a decision`,
+    );
   }
   return { requests, optional: [] };
 }

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { ChatMessage } from '../../../core/chat.ts';
 import type { AnswerVerdict, Stage } from '../../../core/stage.ts';
-import { malformed, readShapedAnswer } from '../../json-answer.ts';
+import { composeJson, malformed, readShapedAnswer } from '../../json-answer.ts';
 import { sectionView } from '../../section-view.ts';
 import { type MemosPrompt, readMemosPrompt } from './prompt.ts';
 
@@ -43,24 +43,15 @@ export const memosExtractStage: Stage = {
       value,
       tags: [],
     }));
-    return escapeMarks(JSON.stringify({ 'memory list': list, summary: '' }));
+    return composeJson({ 'memory list': list, summary: '' });
   },
 };
 
-/** Where the framework cuts at: fences, and the end of a thought, also inside of a string. */
 const ROLES = ['user', 'assistant', 'system'];
-const MARKS = /```|<\/think>/;
 
 function check(answer: string, messages: readonly ChatMessage[]): AnswerVerdict {
   const read = readShapedAnswer(answer, answerSchema);
   if (read.kind === 'malformed') return malformed(...read.reasons);
-  const inner = answer
-    .trim()
-    .replace(/^<think>[^<]*<\/think>/, '')
-    .trim();
-  if (MARKS.test(inner.replace(/^```(?:json)?/, '').replace(/```$/, ''))) {
-    return malformed('schema-invalid');
-  }
   const texts = read.value['memory list'].map(({ value }) => value);
   // A copied line of the transcript cannot be told from the fallback that stores the whole of it.
   const mark = `: [${prompt(messages).time}]: `;
@@ -68,10 +59,6 @@ function check(answer: string, messages: readonly ChatMessage[]): AnswerVerdict 
     return malformed('schema-invalid');
   }
   return { kind: 'well-formed', operations: texts.map((text) => ({ kind: 'add', text })) };
-}
-
-function escapeMarks(json: string): string {
-  return json.replace(/[`<]/g, (mark) => `\\u00${mark.charCodeAt(0).toString(16)}`);
 }
 
 function prompt(messages: readonly ChatMessage[]): MemosPrompt {
