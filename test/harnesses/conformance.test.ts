@@ -1,4 +1,4 @@
-/** Every installed framework holds what the contract asks of it, and no failure of any stage passes for a success. */
+/** Installed frameworks hold what the contract asks of them, and no failure of any stage passes for a success. */
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -27,8 +27,13 @@ test('mem0', async () => {
   await assertHolds(await createMem0Harness());
 });
 
-/** EverOS waits seconds before each of its own retries: its certificate, over ten minutes, is the command's to make. */
-const SPECS = BRIDGE_SPECS.filter(({ configuration }) => configuration !== 'everos');
+/**
+ * One of each kind, in a few minutes: two calls that decide, and four stages with tool turns. The others, EverOS with its
+ * own long waits above all, are `memwriter harness check`'s: its certificates are in docs/harnesses.md.
+ */
+const SPECS = BRIDGE_SPECS.filter(({ configuration }) =>
+  ['mem0:1x', 'hy-memory:working'].includes(configuration),
+);
 
 for (const spec of SPECS) {
   const runtime = await installedRuntime(spec.environment);
