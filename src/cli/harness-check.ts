@@ -11,7 +11,7 @@ import { createHashEmbedder } from '../llm/hash-embedder.ts';
 import { BadInputError, EXIT } from './exit-codes.ts';
 import { openHarness } from './harnesses.ts';
 import { catchInterrupt } from './interrupt.ts';
-import { startProgress } from './progress.ts';
+import { type Progress, startProgress } from './progress.ts';
 import { scratchDirectory } from './scratch-directory.ts';
 
 interface Flags {
@@ -61,7 +61,7 @@ async function certify(
   const retry = { attempts: 1, baseDelayMs: 1, maxDelayMs: 1, maxRetryAfterMs: 1 };
   await using gateway = await createGateway({ embedder: createHashEmbedder(), retry });
   const root = await mkdtemp(join(await scratchDirectory(), 'memwriter-check-'));
-  const progress = startProgress({ label: configuration, total: 1 });
+  let progress: Progress | undefined;
   try {
     return await checkHarness({
       harness,
@@ -69,10 +69,13 @@ async function certify(
       root,
       memories,
       signal,
-      onProgress: (done, total) => progress.update(done / total, `${done} of ${total} checks`),
+      onProgress: (done, total) => {
+        progress ??= startProgress({ label: configuration, total });
+        progress.update(done);
+      },
     });
   } finally {
-    progress.stop();
+    progress?.stop();
     await rm(root, { recursive: true, force: true });
   }
 }

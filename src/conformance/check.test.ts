@@ -89,6 +89,7 @@ test.each<[string, () => Harness, string]>([
   ['a hash that follows random ids', () => wrapped(unstableHash), 'content hash'],
   ['banks that share one store', () => sharing(createMemoryHarness()), 'parallel banks'],
   ['a write that goes on after it resolved', () => wrapped(lateWrite), 'settled writes'],
+  ['a bank that will not close', () => wrapped(unclosable), 'orderly close'],
   ['a write that settles without asking the model', () => silentProcess(), 'kill in mid-write'],
   ['a bad answer that is swallowed and reported stored', () => swallowing(), 'no silent loss'],
   ['a bad answer that is swallowed and called sound', () => swallowing(), 'attribution'],
@@ -135,6 +136,11 @@ function unstableHash(bank: Bank): Partial<Bank> {
   return {
     contentHash: async () => (await bank.list()).map(({ id }) => id).join(),
   };
+}
+
+function unclosable(): Partial<Bank> {
+  const refuse = (): Promise<void> => Promise.reject(new FaultError('harness', 'still busy'));
+  return { [Symbol.asyncDispose]: refuse };
 }
 
 function lateWrite(bank: Bank): Partial<Bank> {

@@ -2,7 +2,7 @@
 import type { Certificate } from './certificate.ts';
 import { faultCellCount, injectFaults } from './faults.ts';
 import { Lab, type LabOptions } from './lab.ts';
-import { OBLIGATIONS, tryObligation } from './obligations.ts';
+import { OBLIGATIONS, ORDERLY_CLOSE, tryObligation } from './obligations.ts';
 
 export interface CheckOptions extends LabOptions {
   /** Memories of the largest bank that is listed; 1,000 is what a certificate asks for. */
@@ -28,10 +28,11 @@ export async function checkHarness(options: CheckOptions): Promise<Certificate> 
     advance();
   }
   const { cells, obligations: judged } = await injectFaults(lab, advance);
+  const closing = await tryObligation(ORDERLY_CLOSE, lab, { memories });
   return {
     harness: harness.configuration,
     version: harness.version,
-    obligations: [...obligations, ...judged],
+    obligations: [...obligations, ...judged, closing],
     faultCells: [...cells],
   };
 }

@@ -52,6 +52,8 @@ export class Lab {
   #banks = 0;
   /** Calls of all writes so far that no stage recognised. */
   readonly strangers: string[] = [];
+  /** What banks said that would not close. */
+  readonly unclosed: string[] = [];
 
   constructor(options: LabOptions) {
     this.harness = options.harness;
@@ -96,8 +98,12 @@ export class Lab {
         state.script = reply;
       },
       [Symbol.asyncDispose]: async () => {
-        // Whatever a cell did to it, the next one starts from a fork of its own.
-        await Promise.resolve(bank[Symbol.asyncDispose]()).catch(() => undefined);
+        try {
+          await bank[Symbol.asyncDispose]();
+        } catch (cause) {
+          // What was tried on the bank has its own result; that it would not close is one more.
+          this.unclosed.push(cause instanceof Error ? cause.message : String(cause));
+        }
         await slot[Symbol.asyncDispose]();
         await upstream[Symbol.asyncDispose]();
       },
@@ -144,7 +150,8 @@ export class Lab {
 
   /** With tool turns where the configuration's scene has them. */
   chunk(texts: readonly string[], { at = DAY, index = 0, scene }: ChunkOptions = {}): Chunk {
-    const own = scene ?? this.harness.scenes[0] ?? 'chat';
+    const own = scene ?? this.harness.scenes[0];
+    if (own === undefined) throw new Error(`${this.harness.configuration} takes no scene`);
     // Short, so that a framework which cuts long conversations into windows asks once a write.
     const said = texts.join('. ').slice(0, SAID_CHARACTERS) || 'hello';
     const messages: Message[] =

@@ -337,6 +337,18 @@ async function signatures(lab: Lab): Promise<string> {
   return 'every call of the writes above was recognised and its answer accepted';
 }
 
+/** For the very end: over all banks of the check, those of fault cells too. */
+export const ORDERLY_CLOSE: Obligation = {
+  name: 'orderly close',
+  run: async ({ unclosed }) => {
+    const [first] = unclosed;
+    if (first !== undefined) {
+      throw new Violation(`${unclosed.length} banks did not close; the first: ${first}`);
+    }
+    return 'every bank closed, whatever had been tried on it';
+  },
+};
+
 async function closedBank(lab: Lab, texts: readonly string[]) {
   await using open = await lab.open();
   await lab.write(open, texts);

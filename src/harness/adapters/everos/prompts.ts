@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { ChatMessage } from '../../../core/chat.ts';
 import { parseJson } from '../../json-answer.ts';
-import { cutTemplate, type Slot } from '../hy-memory/template.ts';
+import { cutTemplate, type Slot } from '../../template.ts';
 
 const BOUNDARY_SHA256 = 'ebc45cd1bc0d642ffeb0bd520eb00d418d0dd45eea7ed321efda9b05350ff877';
 const EPISODE_SHA256 = '1c1f9ffde2cd09e56bd088436b25fc7d1d88fda52a414a82e2ea82f529ccd89f';

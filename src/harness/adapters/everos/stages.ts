@@ -8,6 +8,7 @@ import type {
   StageRequest,
 } from '../../../core/stage.ts';
 import { composeJson, malformed, readShapedAnswer, type Shaped } from '../../json-answer.ts';
+import { promptStage } from '../../prompt-stage.ts';
 import { numbered, sectionView } from '../../section-view.ts';
 import {
   type BoundaryPrompt,
@@ -34,25 +35,27 @@ const boundaryAnswer = z.strictObject({
   should_wait: z.boolean(),
 });
 
+const boundary = promptStage('boundary', readBoundary, renderBoundaryView);
+
 export const boundaryStage: Stage = {
-  ...stage('boundary', readBoundary, renderBoundaryView),
+  ...boundary.stage,
   read: (messages) => ({
-    newMessages: required(readBoundary(messages)).newMessages,
+    newMessages: boundary.promptOf(messages).newMessages,
     existingMemories: [],
   }),
-  check: (answer, messages) => {
-    const read = readBraced(answer, boundaryAnswer);
-    if (read.kind === 'malformed') return malformed(...read.reasons);
-    const { boundaries } = read.value;
-    const last = required(readBoundary(messages)).newMessages.length;
-    const rising = boundaries.every((cut, i) => cut >= 1 && cut > (boundaries[i - 1] ?? 0));
-    // A cut outside of the conversation is dropped, cuts out of order are sorted.
-    return rising && boundaries.every((cut) => cut < last)
-      ? { kind: 'well-formed', operations: [] }
-      : malformed('schema-invalid');
-  },
+  check: (answer, messages) => checkBoundary(answer, boundary.promptOf(messages)),
   compose: () => JSON.stringify({ reasoning: '', boundaries: [], should_wait: false }),
 };
+
+/** A cut outside of the conversation is dropped, and cuts out of order are sorted: neither is the answer's own. */
+export function checkBoundary(answer: string, { newMessages }: BoundaryPrompt): AnswerVerdict {
+  const read = readBraced(answer, boundaryAnswer);
+  if (read.kind === 'malformed') return malformed(...read.reasons);
+  const { boundaries } = read.value;
+  const rising = boundaries.every((cut, i) => i === 0 || cut > Number(boundaries[i - 1]));
+  const within = boundaries.every((cut) => cut >= 1 && cut < newMessages.length);
+  return rising && within ? { kind: 'well-formed', operations: [] } : malformed('schema-invalid');
+}
 
 /** `<|everos.episode|>`, `<|new|>speaker: text…<|date|>start` */
 export function renderEpisodeView({ newMessages, start }: EpisodePrompt): ChatMessage[] {
@@ -74,11 +77,13 @@ const episodeAnswer = z.strictObject({
   summary: z.string().optional(),
 });
 
+const episode = promptStage('episode', readEpisode, renderEpisodeView);
+
 export const episodeStage: Stage = {
-  ...stage('episode', readEpisode, renderEpisodeView),
+  ...episode.stage,
   // The narrative is one text: the whole conversation is what is new in it.
   read: (messages) => ({
-    newMessages: [required(readEpisode(messages)).newMessages.join('\n')],
+    newMessages: [episode.promptOf(messages).newMessages.join('\n')],
     existingMemories: [],
   }),
   check: (answer) => {
@@ -104,10 +109,12 @@ const factsAnswer = z.strictObject({
   atomic_facts: z.strictObject({ time: z.string().min(1), atomic_fact: z.array(storedText) }),
 });
 
+const facts = promptStage('facts', readFacts, renderFactsView);
+
 export const factsStage: Stage = {
-  ...stage('facts', readFacts, renderFactsView),
+  ...facts.stage,
   read: (messages) => ({
-    newMessages: [required(readFacts(messages)).episode],
+    newMessages: [facts.promptOf(messages).episode],
     existingMemories: [],
   }),
   check: (answer) => {
@@ -181,30 +188,31 @@ const profileUpdateAnswer = z.strictObject({
   update_note: z.string().optional(),
 });
 
+const profile = promptStage('profile', readProfile, renderProfileView);
+
 export const profileStage: Stage = {
-  ...stage('profile', readProfile, renderProfileView),
+  ...profile.stage,
   read: readProfileRequest,
   check: (answer, messages) => {
-    const { current } = required(readProfile(messages));
-    return current === undefined ? checkFirst(answer) : checkUpdate(answer, current);
+    const { current } = profile.promptOf(messages);
+    return current === undefined ? checkFirstProfile(answer) : checkProfileUpdate(answer, current);
   },
   compose: (_texts, messages) => {
-    if (messages === undefined) throw new Error('a profile answers its request');
-    return required(readProfile(messages)).current === undefined
+    return profile.promptOf(messages).current === undefined
       ? JSON.stringify({ explicit_info: [], implicit_traits: [] })
       : JSON.stringify({ operations: [{ action: 'none' }], update_note: '' });
   },
 };
 
 function readProfileRequest(messages: readonly ChatMessage[]): StageRequest {
-  const { current, newMessages } = required(readProfile(messages));
+  const { current, newMessages } = profile.promptOf(messages);
   const existingMemories = PROFILE_TYPES.flatMap((type) =>
     (current?.[type] ?? []).map((item, i) => ({ id: idOf(type, i), text: profileText(item) })),
   );
   return { newMessages, existingMemories };
 }
 
-function checkFirst(answer: string): AnswerVerdict {
+export function checkFirstProfile(answer: string): AnswerVerdict {
   const read = readBraced(answer, firstProfileAnswer);
   if (read.kind === 'malformed') return malformed(...read.reasons);
   const items = [...read.value.explicit_info, ...read.value.implicit_traits];
@@ -215,7 +223,7 @@ function checkFirst(answer: string): AnswerVerdict {
 }
 
 /** An unknown index is ignored; a deletion moves the indices of the operations after it. */
-function checkUpdate(
+export function checkProfileUpdate(
   answer: string,
   current: NonNullable<ProfilePrompt['current']>,
 ): AnswerVerdict {
@@ -280,24 +288,4 @@ function escapeBraces(value: object): string {
   return composeJson(value).replace(/"(?:[^"\\]|\\.)*"/g, (literal) =>
     literal.replace(/[{}]/g, (brace) => `\\u00${brace.charCodeAt(0).toString(16)}`),
   );
-}
-
-function stage<P>(
-  name: string,
-  readPrompt: (messages: readonly ChatMessage[]) => P | undefined,
-  render: (prompt: P) => ChatMessage[],
-): Pick<Stage, 'name' | 'recognise' | 'view'> {
-  return {
-    name,
-    recognise: (messages) => readPrompt(messages) !== undefined,
-    view: (messages) => {
-      const prompt = readPrompt(messages);
-      return prompt === undefined ? messages : render(prompt);
-    },
-  };
-}
-
-function required<P>(prompt: P | undefined): P {
-  if (prompt === undefined) throw new Error('not a request of EverOS 1.5.1 of this stage');
-  return prompt;
 }

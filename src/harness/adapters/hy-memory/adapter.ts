@@ -1,13 +1,8 @@
 /** Hy-Memory as three harnesses: its chat, working and coding scenes. */
 import type { BridgeSpec, PythonEnvironment } from '../../bridge/contract.ts';
 import { chatExtractStage, chatReconcileStage, effectOfChat } from './stages-chat.ts';
-import {
-  effectOfTask,
-  experienceMergeStage,
-  factMergeStage,
-  factSummaryStage,
-  taskExtractStage,
-} from './stages-tasks.ts';
+import { experienceMergeStage, factMergeStage } from './stages-merge.ts';
+import { effectOfTask, factSummaryStage, taskExtractStage } from './stages-tasks.ts';
 
 export const hyMemoryEnvironment: PythonEnvironment = {
   name: 'hy-memory',

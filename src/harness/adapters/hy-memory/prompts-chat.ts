@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { ChatMessage } from '../../../core/chat.ts';
 import { sha256 } from '../../../lib/hash.ts';
 import { parseJson } from '../../json-answer.ts';
-import { cutTemplate, type Slot } from './template.ts';
+import { cutTemplate, type Slot } from '../../template.ts';
 
 const EXTRACT_SYSTEM_SHA256 = '2e362cbeb2d2ed5cb71a830979b645c56460e95afe00ad3238bf986c0d631936';
 const EXTRACT_SHA256 = '8ddcc01a52c60abbde9a47f8f751a8c0b7ac61032f868e72831a7394b20014d2';

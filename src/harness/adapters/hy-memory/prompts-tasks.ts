@@ -1,8 +1,8 @@
 /** Reads the requests of Hy-Memory 2.0.6's working and coding scenes back: extraction, two merges, and a summary. */
 import type { ChatMessage } from '../../../core/chat.ts';
 import { LiteralError, parseLiteral } from '../../python-literal.ts';
+import { cutTemplate, type Slot } from '../../template.ts';
 import { soleUserText } from './prompts-chat.ts';
-import { cutTemplate, type Slot } from './template.ts';
 
 const WORKING_SHA256 = '2f2c28197172e476af374a5b5ca8d0b6a3fa3b01198d1653d659bdb976b2b6f5';
 const CODING_SHA256 = '8a2cb39e61443629945df09b5400b6d37825d4e0a8efcd9cafde4bdb4ceef0ee';

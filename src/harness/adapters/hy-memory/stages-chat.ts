@@ -9,6 +9,7 @@ import type {
   WriteEffect,
 } from '../../../core/stage.ts';
 import { composeJson, malformed, readShapedAnswer } from '../../json-answer.ts';
+import { promptStage } from '../../prompt-stage.ts';
 import { numbered, sectionView } from '../../section-view.ts';
 import { idsFromPositions, NOBODY } from './positions.ts';
 import {
@@ -56,14 +57,14 @@ export function renderChatExtractView(prompt: ChatExtractPrompt): ChatMessage[] 
   ]);
 }
 
+const extract = promptStage('extract', readChatExtract, renderChatExtractView);
+
 export const chatExtractStage: Stage = {
-  name: 'extract',
-  recognise: (messages) => readChatExtract(messages) !== undefined,
-  read: (messages) => ({ newMessages: extractOf(messages).newMessages, existingMemories: [] }),
-  view: (messages) => {
-    const prompt = readChatExtract(messages);
-    return prompt === undefined ? messages : renderChatExtractView(prompt);
-  },
+  ...extract.stage,
+  read: (messages) => ({
+    newMessages: extract.promptOf(messages).newMessages,
+    existingMemories: [],
+  }),
   check: (answer) => {
     const read = readShapedAnswer(answer, extractAnswer);
     // Drafts: whether they are stored as they are depends on what is near.
@@ -119,28 +120,26 @@ function rowText({ content, owner, memory_at, tags }: Row): string {
   return [content, owner ?? '', memory_at ?? '', (tags ?? []).join(' ')].join(' | ');
 }
 
+const reconcile = promptStage('reconcile', readChatReconcile, renderChatReconcileView);
+
 export const chatReconcileStage: Stage = {
-  name: 'reconcile',
-  recognise: (messages) => readChatReconcile(messages) !== undefined,
+  ...reconcile.stage,
   read: (messages) => {
-    const { existing, drafts } = reconcileOf(messages);
+    const { existing, drafts } = reconcile.promptOf(messages);
     return {
       newMessages: drafts.map(({ content }) => content),
       existingMemories: existing.map(({ memory_id: id, content: text }) => ({ id, text })),
     };
   },
-  view: (messages) => {
-    const prompt = readChatReconcile(messages);
-    return prompt === undefined ? messages : renderChatReconcileView(prompt);
-  },
   fromView: (answer, messages) => {
-    const ids = reconcileOf(messages).existing.map(({ memory_id: id }) => id);
+    const ids = reconcile.promptOf(messages).existing.map(({ memory_id: id }) => id);
     return idsFromPositions(answer, ids, ['memory_id', 'memory_ids']);
   },
-  check: checkReconcile,
+  check: (answer, messages) => checkReconcile(answer, reconcile.promptOf(messages)),
   compose: (texts, messages) => {
-    if (messages === undefined) throw new Error('a merge answers the drafts of its request');
-    const kept = reconcileOf(messages).drafts.filter(({ content }) => texts.includes(content));
+    const kept = reconcile
+      .promptOf(messages)
+      .drafts.filter(({ content }) => texts.includes(content));
     return composeJson(
       kept.map(({ content, tags }) => ({
         op: 'ADD',
@@ -151,7 +150,7 @@ export const chatReconcileStage: Stage = {
     );
   },
   misname: (kind, messages) => {
-    const [first] = reconcileOf(messages).existing;
+    const [first] = reconcile.promptOf(messages).existing;
     const update = (memory_id: string) => ({
       op: 'UPDATE',
       memory_id,
@@ -164,10 +163,13 @@ export const chatReconcileStage: Stage = {
   },
 };
 
-function checkReconcile(answer: string, messages: readonly ChatMessage[]): AnswerVerdict {
+export function checkReconcile(
+  answer: string,
+  { existing }: Pick<ChatReconcilePrompt, 'existing'>,
+): AnswerVerdict {
   const read = readShapedAnswer(answer, reconcileAnswer, ['op']);
   if (read.kind === 'malformed') return malformed(...read.reasons);
-  const offered = new Set(reconcileOf(messages).existing.map(({ memory_id: id }) => id));
+  const offered = new Set(existing.map(({ memory_id: id }) => id));
   const targets = read.value.flatMap(targetsOf);
   const linked = read.value.flatMap((one) =>
     'related' in one ? (one.related ?? []).map(({ memory_id: id }) => id) : [],
@@ -246,16 +248,4 @@ function isNear(a: string, b: string): boolean {
 
 function wordsOf(text: string): Set<string> {
   return new Set(text.toLowerCase().match(/[\p{L}\p{N}]+/gu));
-}
-
-function extractOf(messages: readonly ChatMessage[]): ChatExtractPrompt {
-  const prompt = readChatExtract(messages);
-  if (prompt === undefined) throw new Error('not a chat extraction of Hy-Memory 2.0.6');
-  return prompt;
-}
-
-function reconcileOf(messages: readonly ChatMessage[]): ChatReconcilePrompt {
-  const prompt = readChatReconcile(messages);
-  if (prompt === undefined) throw new Error('not a chat merge of Hy-Memory 2.0.6');
-  return prompt;
 }

@@ -10,6 +10,7 @@ import type {
   WriteEffect,
 } from '../../../core/stage.ts';
 import { composeJson, malformed, readShapedAnswer } from '../../json-answer.ts';
+import { promptStage } from '../../prompt-stage.ts';
 import { numbered, sectionView } from '../../section-view.ts';
 import {
   type FactsPrompt,
@@ -28,14 +29,11 @@ export function renderFactsView({ newMessages, date }: FactsPrompt): ChatMessage
   ]);
 }
 
+const facts = promptStage('facts', readFactsPrompt, renderFactsView);
+
 export const factsStage: Stage = {
-  name: 'facts',
-  recognise: (messages) => readFactsPrompt(messages) !== undefined,
-  read: (messages) => ({ newMessages: factsOf(messages).newMessages, existingMemories: [] }),
-  view: (messages) => {
-    const prompt = readFactsPrompt(messages);
-    return prompt === undefined ? messages : renderFactsView(prompt);
-  },
+  ...facts.stage,
+  read: (messages) => ({ newMessages: facts.promptOf(messages).newMessages, existingMemories: [] }),
   check: (answer) => {
     const read = readShapedAnswer(answer, factsAnswer);
     // What is found is a draft: the second call decides.
@@ -63,22 +61,18 @@ export function renderUpdateView({ existingMemories, facts }: UpdatePrompt): Cha
   ]);
 }
 
+const update = promptStage('update', readUpdatePrompt, renderUpdateView);
+
 export const updateStage: Stage = {
-  name: 'update',
-  recognise: (messages) => readUpdatePrompt(messages) !== undefined,
+  ...update.stage,
   read: (messages) => {
-    const { facts, existingMemories } = updateOf(messages);
-    return { newMessages: facts, existingMemories };
+    const prompt = update.promptOf(messages);
+    return { newMessages: prompt.facts, existingMemories: prompt.existingMemories };
   },
-  view: (messages) => {
-    const prompt = readUpdatePrompt(messages);
-    return prompt === undefined ? messages : renderUpdateView(prompt);
-  },
-  check: checkUpdate,
+  check: (answer, messages) => checkUpdate(answer, update.promptOf(messages)),
   compose: (texts, messages) => {
-    if (messages === undefined) throw new Error('an update answers the facts of its request');
-    const { facts, existingMemories } = updateOf(messages);
-    const kept = facts.filter((fact) => texts.includes(fact));
+    const { facts: found, existingMemories } = update.promptOf(messages);
+    const kept = found.filter((fact) => texts.includes(fact));
     const memory = kept.map((text, i) => ({
       id: String(existingMemories.length + i),
       text,
@@ -87,17 +81,21 @@ export const updateStage: Stage = {
     return composeJson({ memory });
   },
   misname: (kind, messages) => {
-    const [first] = updateOf(messages).existingMemories;
-    const update = (id: string) => ({ id, text: 'renamed', event: 'UPDATE' });
-    if (kind === 'unknown-id') return JSON.stringify({ memory: [update('999')] });
-    return first && JSON.stringify({ memory: [update(first.id), update(first.id)] });
+    const [first] = update.promptOf(messages).existingMemories;
+    const rename = (id: string) => ({ id, text: 'renamed', event: 'UPDATE' });
+    if (kind === 'unknown-id') return JSON.stringify({ memory: [rename('999')] });
+    return first && JSON.stringify({ memory: [rename(first.id), rename(first.id)] });
   },
 };
 
-function checkUpdate(answer: string, messages: readonly ChatMessage[]): AnswerVerdict {
+/** Every memory that is named was offered, each once. */
+export function checkUpdate(
+  answer: string,
+  { existingMemories }: Pick<UpdatePrompt, 'existingMemories'>,
+): AnswerVerdict {
   const read = readShapedAnswer(answer, updateAnswer, ['event']);
   if (read.kind === 'malformed') return malformed(...read.reasons);
-  const offered = new Set(updateOf(messages).existingMemories.map(({ id }) => id));
+  const offered = new Set(existingMemories.map(({ id }) => id));
   const touched = read.value.memory.filter(({ event }) => event !== 'ADD').map(({ id }) => id);
   if (touched.some((id) => !offered.has(id))) return malformed('unknown-id');
   if (new Set(touched).size < touched.length) return malformed('schema-invalid');
@@ -128,7 +126,7 @@ export function effectOf1x(calls: readonly CheckedCall[]): WriteEffect {
       return read.kind === 'value' ? read.value.facts : [];
     });
   const requests = calls.filter(({ stage }) => stage === updateStage.name);
-  const asked = new Set(requests.flatMap(({ messages }) => updateOf(messages).facts));
+  const asked = new Set(requests.flatMap(({ messages }) => update.promptOf(messages).facts));
   const lost = found.filter((fact) => !asked.has(fact));
   if (lost.length > 0) {
     throw new FaultError(
@@ -137,16 +135,4 @@ export function effectOf1x(calls: readonly CheckedCall[]): WriteEffect {
     );
   }
   return { requests, optional: [] };
-}
-
-function factsOf(messages: readonly ChatMessage[]): FactsPrompt {
-  const prompt = readFactsPrompt(messages);
-  if (prompt === undefined) throw new Error('not a fact request of mem0ai 1.0.11');
-  return prompt;
-}
-
-function updateOf(messages: readonly ChatMessage[]): UpdatePrompt {
-  const prompt = readUpdatePrompt(messages);
-  if (prompt === undefined) throw new Error('not an update request of mem0ai 1.0.11');
-  return prompt;
 }

@@ -135,7 +135,7 @@ test('another static prompt, another shape, another number of messages: not this
   for (const other of others) {
     expect(stage.recognise(other)).toBe(false);
     expect(stage.view(other)).toBe(other);
-    expect(() => stage.read(other)).toThrow('not an extraction request');
+    expect(() => stage.read(other)).toThrow('not a request of stage');
   }
 });
 

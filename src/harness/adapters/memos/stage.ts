@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { ChatMessage } from '../../../core/chat.ts';
 import type { AnswerVerdict, Stage } from '../../../core/stage.ts';
 import { composeJson, malformed, readShapedAnswer } from '../../json-answer.ts';
+import { promptStage } from '../../prompt-stage.ts';
 import { sectionView } from '../../section-view.ts';
 import { type MemosPrompt, readMemosPrompt } from './prompt.ts';
 
@@ -27,15 +28,12 @@ export function renderMemosView({ newMessages, time }: MemosPrompt): ChatMessage
   ]);
 }
 
+const { stage, promptOf } = promptStage('extract', readMemosPrompt, renderMemosView);
+
 export const memosExtractStage: Stage = {
-  name: 'extract',
-  recognise: (messages) => readMemosPrompt(messages) !== undefined,
-  read: (messages) => ({ newMessages: prompt(messages).newMessages, existingMemories: [] }),
-  view: (messages) => {
-    const found = readMemosPrompt(messages);
-    return found === undefined ? messages : renderMemosView(found);
-  },
-  check,
+  ...stage,
+  read: (messages) => ({ newMessages: promptOf(messages).newMessages, existingMemories: [] }),
+  check: (answer, messages) => checkMemos(answer, promptOf(messages)),
   compose: (texts) => {
     const list = texts.map((value) => ({
       key: value.slice(0, 40),
@@ -49,20 +47,14 @@ export const memosExtractStage: Stage = {
 
 const ROLES = ['user', 'assistant', 'system'];
 
-function check(answer: string, messages: readonly ChatMessage[]): AnswerVerdict {
+export function checkMemos(answer: string, { time }: Pick<MemosPrompt, 'time'>): AnswerVerdict {
   const read = readShapedAnswer(answer, answerSchema);
   if (read.kind === 'malformed') return malformed(...read.reasons);
   const texts = read.value['memory list'].map(({ value }) => value);
   // A copied line of the transcript cannot be told from the fallback that stores the whole of it.
-  const mark = `: [${prompt(messages).time}]: `;
+  const mark = `: [${time}]: `;
   if (texts.some((text) => ROLES.some((role) => text.startsWith(`${role}${mark}`)))) {
     return malformed('schema-invalid');
   }
   return { kind: 'well-formed', operations: texts.map((text) => ({ kind: 'add', text })) };
-}
-
-function prompt(messages: readonly ChatMessage[]): MemosPrompt {
-  const found = readMemosPrompt(messages);
-  if (found === undefined) throw new Error('not an extraction request of MemOS 2.0.33');
-  return found;
 }

@@ -1,5 +1,5 @@
 /** Cuts a prompt's variable parts out, so that its static rest can be known by one hash. */
-import { sha256 } from '../../../lib/hash.ts';
+import { sha256 } from '../lib/hash.ts';
 
 /** One variable part: it stands between the end of `after` and the start of `before`. */
 export interface Slot {
