@@ -7,6 +7,7 @@ after another, in order; the caller keeps the deadlines and kills a bridge that 
 import hashlib
 import json
 import os
+import signal
 import sqlite3
 import sys
 import threading
@@ -143,6 +144,9 @@ def _die_with_parent(parent):
     """Input that ends is seen between requests only; a write that hangs would outlive a caller that was killed."""
     while os.getppid() == parent:
         sleep(1)
+    # Whatever the framework started (a database server, say) is of this process's group, and ends with it.
+    if os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)
     os._exit(1)
 
 

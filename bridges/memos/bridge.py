@@ -1,13 +1,10 @@
-"""MemOS: the memory reader of its own server, over general text memory on embedded Qdrant."""
+"""MemOS: one of its memory readers over one of its stores."""
 import os
 
-from protocol import Bridge, BridgeError, canonical, serve
+from protocol import Bridge, BridgeError, serve
+from stores import USER, content_of, open_store
 
-USER = "user"
-COLLECTION = "bank"
 MAX_TOKENS = 8192
-#: What a later search may weigh, beside the text.
-IDENTITY = ("key", "tags", "memory_type", "background")
 
 
 class MemosBridge(Bridge):
@@ -23,21 +20,10 @@ class MemosBridge(Bridge):
 
     def open(self, request):
         from memos.configs.mem_reader import MemReaderConfigFactory
-        from memos.configs.memory import MemoryConfigFactory
         from memos.mem_reader.factory import MemReaderFactory
-        from memos.memories.factory import MemoryFactory
 
         llm, embedder = _llm(request["model"]), _embedder(request["embeddings"])
-        self.memory = MemoryFactory.from_config(MemoryConfigFactory(backend="general_text", config={
-            "extractor_llm": llm,
-            "embedder": embedder,
-            "vector_db": {"backend": "qdrant", "config": {
-                "collection_name": COLLECTION,
-                "vector_dimension": request["embeddings"]["dimensions"],
-                "distance_metric": "cosine",
-                "path": os.path.join(request["dir"], "qdrant"),
-            }},
-        }))
+        self.store = open_store(request, llm, embedder)
         self.reader = MemReaderFactory.from_config(MemReaderConfigFactory(
             backend=request["settings"]["reader"],
             config={
@@ -72,27 +58,21 @@ class MemosBridge(Bridge):
         if any(item.memory.startswith(windows) for item in items):
             raise BridgeError("harness", "the reader fell back on the transcript; nothing is stored")
         if items:
-            self.memory.add(items)
+            self.store.add(items)
         return []
 
     def list(self):
-        items = self.memory.get_all()
-        found = [{"id": item.id, "text": item.memory, "store": "memory"} for item in items]
-        return found, self.memory.vector_db.count()
+        rows, count = self.store.rows()
+        return [{"id": row, "text": text, "store": "memory"} for row, text, _ in rows], count
 
     def retrieve(self, question, top_k):
-        return "\n".join(item.memory for item in self.memory.search(question, top_k))
+        return "\n".join(item.memory for item in self.store.search(question, top_k))
 
     def content(self):
-        items, count = self.memory.get_all(), self.memory.vector_db.count()
-        if len(items) != count:
-            raise BridgeError("store", "%d memories listed, the store holds %d" % (len(items), count))
-        return [
-            canonical([item.memory] + [getattr(item.metadata, name, None) for name in IDENTITY]) for item in items
-        ]
+        return content_of(self.store)
 
     def close(self):
-        self.memory.vector_db.client.close()
+        self.store.close()
 
 
 def _llm(model):

@@ -118,6 +118,8 @@ interface Row {
   readonly framework: string;
   readonly environment: string;
   readonly heldOut: boolean;
+  /** Left out by `harness add all`. */
+  readonly optional: boolean;
   readonly installed: boolean;
 }
 
@@ -128,6 +130,7 @@ async function runList({ json }: Flags): Promise<void> {
       framework: 'mem0ai, in this process',
       environment: '',
       heldOut: false,
+      optional: false,
       installed: true,
     },
   ];
@@ -138,6 +141,7 @@ async function runList({ json }: Flags): Promise<void> {
       framework: `${environment.package} ${environment.version}`,
       environment: environment.name,
       heldOut,
+      optional: environment.optional === true,
       installed: (await readInstalled(directory)) !== undefined,
     });
   }
@@ -146,9 +150,11 @@ async function runList({ json }: Flags): Promise<void> {
   );
 }
 
-function rowText({ configuration, framework, environment, heldOut, installed }: Row): string {
+function rowText(row: Row): string {
+  const { configuration, framework, environment, heldOut, optional, installed } = row;
   const state = installed ? 'installed' : `memwriter harness add ${environment}`;
-  return `${configuration.padEnd(20)} ${framework.padEnd(28)} ${state}${heldOut ? ' (held out)' : ''}\n`;
+  const marks = [heldOut ? ' (held out)' : '', optional ? ' (optional)' : ''].join('');
+  return `${configuration.padEnd(20)} ${framework.padEnd(28)} ${state}${marks}\n`;
 }
 
 interface Finding {
@@ -159,7 +165,7 @@ interface Finding {
 
 async function runDoctor(names: readonly string[], { json }: Flags): Promise<void> {
   const findings: Finding[] = [];
-  for (const environment of names.length === 0 ? ENVIRONMENTS : environmentsOf(names)) {
+  for (const environment of await toExamine(names)) {
     const finding = await examine(environment);
     findings.push(finding);
     if (json === true) continue;
@@ -170,6 +176,18 @@ async function runDoctor(names: readonly string[], { json }: Flags): Promise<voi
   const ok = findings.every((finding) => finding.ok);
   if (json === true) process.stdout.write(`${JSON.stringify({ ok, environments: findings })}\n`);
   if (!ok) process.exitCode = EXIT.missing;
+}
+
+/** Nobody misses an optional one that was not named. */
+async function toExamine(names: readonly string[]): Promise<readonly PythonEnvironment[]> {
+  if (names.length > 0) return environmentsOf(names);
+  const present = await Promise.all(
+    ENVIRONMENTS.map(async (environment) => {
+      const directory = await environmentDirectory(environment, harnessCache());
+      return (await readInstalled(directory)) !== undefined;
+    }),
+  );
+  return ENVIRONMENTS.filter(({ optional }, i) => optional !== true || present[i] === true);
 }
 
 /** Here any failure is what was asked for. */

@@ -7,7 +7,7 @@ import {
 } from '../harness/adapters/hy-memory/adapter.ts';
 import { createMem0Harness } from '../harness/adapters/mem0/adapter.ts';
 import { mem0Spec1x, mem0Spec2x } from '../harness/adapters/mem0-python/adapter.ts';
-import { memosSimpleSpec, memosSpec } from '../harness/adapters/memos/adapter.ts';
+import { memosSimpleSpec, memosSpec, memosTreeSpec } from '../harness/adapters/memos/adapter.ts';
 import type { BridgeSpec, PythonEnvironment } from '../harness/bridge/contract.ts';
 import { createBridgeHarness } from '../harness/bridge/harness.ts';
 import type { BridgePool } from '../harness/bridge/pool.ts';
@@ -26,6 +26,7 @@ export const BRIDGE_SPECS: readonly BridgeSpec[] = [
   hyMemoryCodingSpec,
   memosSpec,
   memosSimpleSpec,
+  memosTreeSpec,
   mem0Spec1x,
   mem0Spec2x,
   everosSpec,

@@ -3,7 +3,7 @@ import type { Harness } from '../contract.ts';
 
 /** A virtual environment that `memwriter harness add` makes. Several configurations may share one. */
 export interface PythonEnvironment {
-  /** As typed after `harness add`: `hy-memory`, `memos`, `mem0-1x`, `mem0-2x`, `everos`, `a-mem`, `memoryos`. */
+  /** As typed after `harness add`: `hy-memory`, `memos`, `memos-tree`, `mem0-1x`, `mem0-2x`, `everos`, `a-mem`, `memoryos`. */
   readonly name: string;
   /** Shown by `harness list`: the framework and what it is. */
   readonly title: string;

@@ -1,4 +1,4 @@
-/** MemOS as a harness: the reader of its own server, or the simple one that falls back on the transcript. */
+/** MemOS as a harness: the reader of its own server, over either store, or the simple one that falls back on the transcript. */
 import type { BridgeSpec, PythonEnvironment } from '../../bridge/contract.ts';
 import { memosExtractStage } from './stage.ts';
 
@@ -12,6 +12,17 @@ export const memosEnvironment: PythonEnvironment = {
   lock: 'bridges/memos/requirements.lock',
   tiktoken: [],
   installedMegabytes: 660,
+};
+
+/** What the tree alone needs is a PostgreSQL server, whose wheels end at Python 3.12. */
+export const memosTreeEnvironment: PythonEnvironment = {
+  ...memosEnvironment,
+  name: 'memos-tree',
+  title: 'MemOS: memory reader over tree text memory, on an embedded PostgreSQL',
+  belowPython: [3, 13],
+  lock: 'bridges/memos/requirements-tree.lock',
+  installedMegabytes: 700,
+  optional: true,
 };
 
 const base = {
@@ -30,11 +41,20 @@ const base = {
 export const memosSpec: BridgeSpec = {
   ...base,
   configuration: 'memos',
-  settings: { reader: 'multimodal_struct' },
+  settings: { reader: 'multimodal_struct', store: 'general' },
 };
 
 export const memosSimpleSpec: BridgeSpec = {
   ...base,
   configuration: 'memos:simple',
-  settings: { reader: 'simple_struct' },
+  settings: { reader: 'simple_struct', store: 'general' },
+};
+
+/** The same prompt, answers and memories as `memos`: only the store and its ranking are others. */
+export const memosTreeSpec: BridgeSpec = {
+  ...base,
+  environment: memosTreeEnvironment,
+  configuration: 'memos:tree',
+  settings: { reader: 'multimodal_struct', store: 'tree' },
+  residentMegabytes: 340,
 };
