@@ -24,16 +24,26 @@ import { type Evaluation, evaluate, renderEvaluation } from './pretrain/evaluate
 import { languageSample } from './pretrain/examples.ts';
 import { runStage, type StagePlan } from './pretrain/learn.ts';
 import { CONTEXT_LENGTH, llamaConfigJson } from './pretrain/shape.ts';
-import { type AnswerStyle, BASE, TEACHER, TRUNK } from './pretrain/styles.ts';
+import { type AnswerStyle, BASE, TEACHER, TRUNK, WIDE } from './pretrain/styles.ts';
 
 const LANGUAGE_USERS = 300;
 const VOCABULARY_SIZE = 1088;
 const MINIMUM_PAIR_COUNT = 10;
 const SHORT_UNTIL = 0.4;
 
+/** Copying is measured on Mem0's request, protocol and decisions on fewer users under every task. */
+const EXAMINATIONS = [
+  { name: 'Mem0', tasks: ['mem0.extract'], share: 1, temperature: 0, heldOutForms: false },
+  { name: 'Mem0', tasks: ['mem0.extract'], share: 1, temperature: 1, heldOutForms: false },
+  { name: 'Mem0', tasks: ['mem0.extract'], share: 1, temperature: 0, heldOutForms: true },
+  { name: 'every task', share: 0.2, temperature: 0, heldOutForms: false },
+  { name: 'every task', share: 0.2, temperature: 1, heldOutForms: false },
+] as const;
+
 interface Stage {
   readonly plan: StagePlan;
   readonly style: AnswerStyle;
+  readonly aside?: { readonly style: AnswerStyle; readonly share: number };
   readonly from: string;
   /** Offset of the world seed: every stage sees users of its own. */
   readonly world: number;
@@ -44,10 +54,10 @@ const { values: flags } = parseArgs({
     out: { type: 'string' },
     seed: { type: 'string', default: '1' },
     threads: { type: 'string', default: '2' },
-    'trunk-tokens': { type: 'string', default: '7000000' },
-    'polish-tokens': { type: 'string', default: '6000000' },
-    'tuning-tokens': { type: 'string', default: '1500000' },
-    'eval-users': { type: 'string', default: '60' },
+    'trunk-tokens': { type: 'string', default: '12000000' },
+    'polish-tokens': { type: 'string', default: '18000000' },
+    'tuning-tokens': { type: 'string', default: '2000000' },
+    'eval-users': { type: 'string', default: '20' },
   },
 });
 
@@ -88,6 +98,7 @@ const polish: Stage = {
     shortShare: () => 0.2,
   },
   style: TRUNK,
+  aside: { style: WIDE, share: 0.15 },
   from: join(out, 'trunk', 'checkpoint'),
   world: 3,
 };
@@ -109,7 +120,7 @@ try {
   await makeStart();
   for (const stage of [trunk, polish, teacher, base]) {
     const checkpoint = await train(stage);
-    await examine(stage.plan.name, checkpoint);
+    if (stage !== trunk) await examine(stage.plan.name, checkpoint);
     const { model, ...rest } = await loadPolicy(checkpoint);
     const { config, parameters } = model;
     const language = rest.language;
@@ -148,9 +159,15 @@ async function makeStart(): Promise<void> {
   log(`${model.parameters.flat.length} parameters, vocabulary ${tokenizer.vocabularySize}`);
 }
 
-async function train({ plan, style, from, world }: Stage): Promise<string> {
+async function train({ plan, style, aside, from, world }: Stage): Promise<string> {
   const template = await loadPromptTemplate(from);
-  const examples = { template, style, seed: 10 * seed + world, contextLength: CONTEXT_LENGTH };
+  const examples = {
+    template,
+    style,
+    ...(aside && { aside }),
+    seed: 10 * seed + world,
+    contextLength: CONTEXT_LENGTH,
+  };
   const directory = join(out, plan.name);
   return runStage(plan, { examples, from, directory, threads, signal: interrupt.signal, log });
 }
@@ -162,15 +179,11 @@ async function examine(name: string, checkpoint: string): Promise<void> {
   const template = await loadPromptTemplate(checkpoint);
   await using engine = createLocalEngine(await loadPolicy(checkpoint), { threads, warn: log });
   const evaluations: Record<string, Evaluation> = {};
-  for (const [temperature, heldOutForms] of [
-    [0, false],
-    [1, false],
-    [0, true],
-  ] as const) {
+  for (const { name: what, share, ...how } of EXAMINATIONS) {
     interrupt.signal.throwIfAborted();
-    const shared = { engine, template, users: evalUsers, seed: 1000 + seed };
-    const evaluation = await evaluate({ ...shared, temperature, heldOutForms });
-    const title = `${name}, temperature ${temperature}${heldOutForms ? ', held-out forms' : ''}`;
+    const users = Math.ceil(evalUsers * share);
+    const evaluation = await evaluate({ engine, template, users, seed: 1000 + seed, ...how });
+    const title = `${name}, ${what}, temperature ${how.temperature}${how.heldOutForms ? ', held-out forms' : ''}`;
     evaluations[title] = evaluation;
     log(renderEvaluation(title, evaluation));
   }

@@ -1,8 +1,10 @@
 /** The shape of the shipped policies: about a million parameters of the Llama kind. */
 
-export const CONTEXT_LENGTH = 512;
+/** EverOS's dated lines are the longest requests. */
+export const CONTEXT_LENGTH = 1024;
 const HIDDEN = 128;
 const HEADS = 4;
+const KEY_VALUE_HEADS = 2;
 
 /** `config.json` as transformers reads it. */
 export function llamaConfigJson(
@@ -17,7 +19,7 @@ export function llamaConfigJson(
     intermediate_size: 352,
     num_hidden_layers: 4,
     num_attention_heads: HEADS,
-    num_key_value_heads: HEADS,
+    num_key_value_heads: KEY_VALUE_HEADS,
     head_dim: HIDDEN / HEADS,
     hidden_act: 'silu',
     max_position_embeddings: CONTEXT_LENGTH,

@@ -1,6 +1,6 @@
-/** The clerks whose answers the start weights imitate, and the ways in which a careless one breaks Mem0's JSON. */
+/** The clerks whose answers the start weights imitate. */
 import type { Rng } from '../../src/lib/rng.ts';
-import { CAREFUL, type ClerkMemory, type ClerkStyle } from '../../src/world/clerk.ts';
+import { CAREFUL, type ClerkStyle } from '../../src/world/clerk.ts';
 
 export interface AnswerStyle {
   readonly clerk: ClerkStyle;
@@ -10,6 +10,21 @@ export interface AnswerStyle {
 
 /** Learns the language and to copy. */
 export const TRUNK: AnswerStyle = { clerk: CAREFUL, malformed: 0 };
+
+/** Words that a careful clerk never writes: what is kept by mistake, and what is said in its place. */
+export const WIDE: AnswerStyle = {
+  clerk: {
+    blur: 0.25,
+    describe: 0.1,
+    keepChatter: 0.5,
+    dropSecondary: 0.4,
+    dropOldValue: 0.4,
+    flipNegation: 0.15,
+    storeRepeats: 0.5,
+    skip: 0,
+  },
+  malformed: 0,
+};
 
 /** Obeys the protocol; keeps some chatter, blurs or describes some details. */
 export const TEACHER: AnswerStyle = {
@@ -55,32 +70,4 @@ export function bankStyle(rng: Rng): ClerkStyle {
     storeRepeats: upTo(0.7),
     skip: upTo(0.3),
   };
-}
-
-export function answerText(memories: readonly ClerkMemory[]): string {
-  return JSON.stringify({
-    memory: memories.map(({ text, attributedTo }, index) => ({
-      id: String(index),
-      text,
-      attributed_to: attributedTo,
-    })),
-  });
-}
-
-/** One of the breakages, all of which lose the whole answer or a part of it in Mem0. */
-export function breakAnswer(answer: string, memories: readonly ClerkMemory[], rng: Rng): string {
-  const cutAt = (): string => answer.slice(0, rng.int(10, Math.max(10, answer.length - 6)));
-  const breakages = [
-    () => answer.slice(0, -1),
-    () => answer.slice(0, -2),
-    cutAt,
-    cutAt,
-    () => answer.replaceAll('"text":', '"content":'),
-    () => answer.replace('{"memory":', '{"memories":'),
-    () => answer.replace('"id":"0",', ''),
-    () => answer.replaceAll('","attributed_to"', ',"attributed_to"'),
-    () => memories.map(({ text }) => `- ${text}`).join('\n'),
-    () => ['nothing to store', 'ok, I will remember that', 'sure'][rng.int(0, 2)] ?? 'sure',
-  ];
-  return rng.pick(breakages)();
 }

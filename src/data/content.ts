@@ -1,5 +1,6 @@
 /** Renders the content of a foreign chat message as plain text: text, image, audio, file and tool parts. */
 import { z } from 'zod';
+import { renderToolCall } from '../core/tool-traffic.ts';
 import { type HygieneNote, isBlank, note } from './hygiene.ts';
 
 export interface Rendered {
@@ -39,11 +40,6 @@ export function renderContent(content: unknown): Rendered {
   return { text, notes: [note('non-string-content', text)] };
 }
 
-/** `[tool call: name(arguments)]`; arguments that are not text already become JSON. */
-export function renderToolCall(name: string, args: unknown): string {
-  return `[tool call: ${name}(${argumentsText(args)})]`;
-}
-
 /** What is not text already becomes JSON; a call without arguments has an empty text. */
 export function argumentsText(args: unknown): string {
   if (args === undefined) return '';
@@ -75,7 +71,7 @@ const RENDERERS: Readonly<Record<string, (part: Part) => Rendered | undefined>> 
   tool_use: ({ name, input }) =>
     name === undefined
       ? undefined
-      : { text: renderToolCall(name, input), notes: [note('tool-call', name)] },
+      : { text: renderToolCall(name, argumentsText(input)), notes: [note('tool-call', name)] },
   tool_result: ({ content }) => {
     const { text, notes } = renderContent(content);
     return { text: `[tool result] ${text}`, notes: [note('tool-result', text), ...notes] };

@@ -1,7 +1,8 @@
 /** A session's foreign messages, normalised: roles, speakers, tool traffic and order made explicit. */
 import { z } from 'zod';
 import type { Message } from '../core/conversation.ts';
-import { argumentsText, join, type Rendered, renderContent, renderToolCall } from './content.ts';
+import { renderToolCall, renderToolResult } from '../core/tool-traffic.ts';
+import { argumentsText, join, type Rendered, renderContent } from './content.ts';
 import { type HygieneNote, isBlank, note, wellFormed } from './hygiene.ts';
 import { dayInZoneOf, instantOf, timeProblem } from './times.ts';
 
@@ -141,7 +142,10 @@ function spokenPart(message: RawMessage): Rendered {
 
 function renderMessageText(message: RawMessage, tools: ReadonlyMap<string, string>): Rendered {
   const calls = callsOf(message).map((call): Rendered => {
-    const text = renderToolCall(callName(call), call.function?.arguments ?? call.arguments);
+    const text = renderToolCall(
+      callName(call),
+      argumentsText(call.function?.arguments ?? call.arguments),
+    );
     return { text, notes: [note('tool-call', text)] };
   });
   const body = join([spokenPart(message), ...calls]);
@@ -150,7 +154,7 @@ function renderMessageText(message: RawMessage, tools: ReadonlyMap<string, strin
   const name = known ?? (message.name || undefined);
   const orphan = message.tool_call_id && known === undefined;
   return {
-    text: `[tool result${name === undefined ? '' : `: ${name}`}] ${body.text}`,
+    text: renderToolResult(name, body.text),
     notes: [
       note('tool-result', body.text),
       ...(orphan ? [note('orphan-tool-result', String(message.tool_call_id))] : []),

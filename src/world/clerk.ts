@@ -36,6 +36,8 @@ export const CAREFUL: ClerkStyle = {
 export interface ClerkMemory {
   readonly text: string;
   readonly attributedTo: 'user' | 'assistant';
+  /** What a tool was used for, where its result states the memory. */
+  readonly topic?: string;
 }
 
 /** What a clerk of this style stores of a session, in the order of the conversation. */
@@ -50,7 +52,11 @@ export function clerkRecords(session: SessionTruth, style: ClerkStyle, rng: Rng)
     return [
       {
         at: fact.scoredMessageId,
-        memory: { text: textOf(fact.texts, style, rng), attributedTo: fact.speaker },
+        memory: {
+          text: textOf(fact.texts, style, rng),
+          attributedTo: fact.speaker,
+          ...(fact.family === 'tool' && { topic: fact.noun }),
+        },
       },
     ];
   });

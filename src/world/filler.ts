@@ -46,4 +46,6 @@ export const FILLER = {
     'understood',
     'fine',
   ],
+  /** Replies once a tool has run. */
+  done: ['done', 'that is done', 'it went through', 'finished'],
 } as const;

@@ -8,6 +8,8 @@ export const worldOptionsSchema = z
     seed: z.int().nonnegative().default(0),
     /** Values (and, for facts, held-out surface forms) of one split never occur in the other. */
     split: z.enum(['train', 'eval']).default('train'),
+    /** `mixed`: a third of the users talks, a third works through tools, a third programs. */
+    scene: z.enum(['chat', 'working', 'coding', 'mixed']).default('chat'),
     users: z.int().positive().default(8),
     sessionsPerUser: z.int().positive().default(5),
     /** A session of at most 14 turns is one chunk (definitions §1). */
@@ -23,6 +25,8 @@ export const worldOptionsSchema = z
     repeatShare: share.default(0.3),
     /** Of the facts: how many only the assistant states ("the booking number is …"). */
     assistantFactShare: share.default(0.1),
+    /** Of the facts of a working or coding session: how many only a tool's result states. */
+    toolFactShare: share.default(0.35),
     /** Of the facts: how many are told wrongly first and corrected in the same chunk. */
     correctionShare: share.default(0.08),
     /** Of the facts: how many speak of "that project" of an earlier session. */

@@ -2,6 +2,7 @@
 
 import { UserError } from '../lib/user-error.ts';
 import { entityIntros } from './entity-facts.ts';
+import { FILLER } from './filler.ts';
 import type { EntityKind, FactSpec, Family } from './spec.ts';
 import { canRefer, canTell, type Known, type SessionContext, takeFrom } from './state.ts';
 import {
@@ -15,11 +16,12 @@ import {
   tellPair,
   tellPlainly,
 } from './tellings.ts';
+import { IDLE_TOOL_TURNS, type ToolScene } from './tool-facts.ts';
 
 type Attempt = (context: SessionContext) => Told | undefined;
 
 /** Families of facts told in their own forms, with how often each is drawn. */
-const WEIGHTS: readonly (readonly [Exclude<Family, 'assistant'>, number])[] = [
+const WEIGHTS: readonly (readonly [Exclude<Family, 'assistant' | 'tool'>, number])[] = [
   ['plain', 0.38],
   ['entity', 0.16],
   ['exact', 0.16],
@@ -33,10 +35,15 @@ const ENTITY_KINDS: readonly EntityKind[] = ['project', 'trip'];
 export function planSession(context: SessionContext): Told[] {
   const { rng, state } = context;
   const { factsPerChunk, turnsPerSession, repeatShare } = state.options;
-  const goal = rng.int(factsPerChunk.min, factsPerChunk.max);
   const plan: Told[] = [];
-  let facts = 0;
-  let turns = 0;
+  // Without a tool turn it would be a chat.
+  const tool = state.scene === 'chat' ? undefined : tellThroughTool(context, state.scene);
+  let facts = tool === undefined ? 0 : tool.facts.length;
+  let turns = tool === undefined ? 0 : tool.beats.length;
+  const goal = Math.min(
+    rng.int(factsPerChunk.min, factsPerChunk.max),
+    facts + turnsPerSession - turns,
+  );
   while (facts < goal) {
     const told = tellNext(context, { facts: goal - facts, turns: turnsPerSession - turns });
     plan.push(told);
@@ -47,7 +54,17 @@ export function planSession(context: SessionContext): Told[] {
     const again = repeatable(context);
     if (again !== undefined) plan.push(tellAgain(context, again));
   }
+  if (tool !== undefined) plan.splice(rng.int(0, plan.length), 0, tool);
   return plan;
+}
+
+/** A fact that only a tool's result states; once all of them are told, a call that finds out nothing. */
+function tellThroughTool(context: SessionContext, scene: ToolScene): Told {
+  const fact = tryFamily(context, 'tool');
+  if (fact !== undefined) return fact;
+  const { ask: user, ...call } = context.rng.pick(IDLE_TOOL_TURNS[scene]);
+  const [result, assistant] = [context.rng.pick(FILLER.done), context.rng.pick(FILLER.assistant)];
+  return { beats: [{ user, tool: { ...call, result }, assistant }], facts: [] };
 }
 
 /** What is still free: facts to tell, turns to tell them in. At least one turn per fact is left. */
@@ -58,7 +75,9 @@ interface Room {
 
 function tellNext(context: SessionContext, room: Room): Told {
   const { options } = context.state;
+  const { scene } = context.state;
   const attempts: readonly (readonly [number, Attempt])[] = [
+    [scene === 'chat' ? 0 : options.toolFactShare, (c) => tryFamily(c, 'tool')],
     [options.transitionShare, tryChange],
     [options.referenceShare, tryReference],
     [options.assistantFactShare, (c) => tryFamily(c, 'assistant')],

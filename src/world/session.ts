@@ -1,5 +1,6 @@
 /** Lays one session's tellings and chatter out as turns, and writes down what was true in it. */
 import type { Message, Session } from '../core/conversation.ts';
+import { renderToolCall, renderToolResult } from '../core/tool-traffic.ts';
 import type { Rng } from '../lib/rng.ts';
 import { type ChatterSpec, musings } from './chatter.ts';
 import { mapValues } from './drafts.ts';
@@ -40,12 +41,12 @@ export function tellSession(
     if (last === undefined) throw new Error('a part of a session has at least one turn');
     for (const draft of part.facts) {
       const { spec, about, earlierMessageIds, ...fact } = draft;
-      const own = turns.map((turn) => turn[fact.speaker]);
+      const own = turns.map((turn) => sourceOf(turn, fact));
       const truth: FactTruth = {
         ...fact,
         id: `${frame.id}-f${facts.length}`,
         messageIds: [...earlierMessageIds, ...own],
-        scoredMessageId: last[fact.speaker],
+        scoredMessageId: sourceOf(last, fact),
       };
       facts.push(truth);
       remember(context, { draft, truth, own });
@@ -53,7 +54,7 @@ export function tellSession(
     chatter.push(...part.chatter.map((draft) => ({ ...draft, messageId: last[draft.speaker] })));
   }
   return {
-    session: { ...frame, scene: 'chat', messages },
+    session: { ...frame, scene: state.scene, messages },
     truth: { sessionId: frame.id, facts, chatter },
   };
 }
@@ -69,13 +70,49 @@ function interleave(told: readonly Part[], idle: readonly Part[], rng: Rng): Par
   });
 }
 
-function addTurn(messages: Message[], beat: Beat, sessionId: string) {
-  const add = (role: 'user' | 'assistant', text: string): string => {
+/** Ids of a turn's messages. */
+interface Turn {
+  readonly user: string;
+  readonly tool?: string;
+  readonly assistant: string;
+}
+
+/** The message that states the fact. */
+function sourceOf(turn: Turn, { family, speaker }: Pick<FactTruth, 'family' | 'speaker'>): string {
+  return family === 'tool' && turn.tool !== undefined ? turn.tool : turn[speaker];
+}
+
+function addTurn(messages: Message[], beat: Beat, sessionId: string): Turn {
+  const add = (message: Omit<Message, 'id'>): string => {
     const id = `${sessionId}-m${messages.length}`;
-    messages.push({ id, role, text });
+    messages.push({ id, ...message });
     return id;
   };
-  return { user: add('user', beat.user), assistant: add('assistant', beat.assistant) };
+  const user = add({ role: 'user', text: beat.user });
+  const tool = beat.tool && addToolCall(add, beat.tool, `${sessionId}-c${messages.length}`);
+  const assistant = add({ role: 'assistant', text: beat.assistant });
+  return { user, ...(tool !== undefined && { tool }), assistant };
+}
+
+/** A call and its result, in the shape that sessions from outside are brought into. */
+function addToolCall(
+  add: (message: Omit<Message, 'id'>) => string,
+  { name, arguments: input, result }: NonNullable<Beat['tool']>,
+  callId: string,
+): string {
+  const argumentsText = JSON.stringify(input);
+  add({
+    role: 'assistant',
+    text: renderToolCall(name, argumentsText),
+    spokenText: '',
+    toolCalls: [{ id: callId, name, arguments: argumentsText }],
+  });
+  return add({
+    role: 'tool',
+    text: renderToolResult(name, result),
+    spokenText: result,
+    toolCallId: callId,
+  });
 }
 
 function remember(

@@ -2,7 +2,20 @@
 import type { Category } from '../core/exam.ts';
 import type { Slot } from './values.ts';
 
-export type Family = 'plain' | 'exact' | 'detail' | 'content' | 'relative' | 'assistant' | 'entity';
+export type Family =
+  | 'plain'
+  | 'exact'
+  | 'detail'
+  | 'content'
+  | 'relative'
+  | 'assistant'
+  | 'tool'
+  | 'entity';
+
+export interface ToolCall {
+  readonly name: string;
+  readonly arguments: Readonly<Record<string, string | number | boolean>>;
+}
 
 /** A rubric criterion with slots in its phrases (`{v}`). */
 export interface CriterionSpec {
@@ -22,11 +35,12 @@ export interface FactSpec {
   readonly family: Family;
   readonly category: Category;
   readonly slots: { readonly v?: Slot; readonly w?: Slot; readonly x?: Slot };
-  /** What is said; for assistant facts by the assistant, after the user's `ask`. */
+  /** What is said; after the user's `ask` by the assistant, or by the tool that it calls. */
   readonly told: readonly string[];
   /** Surface forms that training never shows. */
   readonly heldOut: readonly string[];
   readonly ask?: readonly string[];
+  readonly tool?: ToolCall;
   /** The memory a perfect writer stores. */
   readonly ideal: string;
   /** Matches the question and lacks the value. */

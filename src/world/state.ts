@@ -1,4 +1,6 @@
 /** What the generator remembers of one user between sessions. */
+
+import type { Scene } from '../core/conversation.ts';
 import type { Rng } from '../lib/rng.ts';
 import { assistantFacts } from './assistant-facts.ts';
 import { type ChatterSpec, chatterSpecs } from './chatter.ts';
@@ -10,6 +12,7 @@ import type { WorldOptions } from './options.ts';
 import { plainFacts } from './plain-facts.ts';
 import { relativeFacts } from './relative-facts.ts';
 import type { EntityKind, FactSpec, Family } from './spec.ts';
+import { toolFacts } from './tool-facts.ts';
 import type { Form } from './truth.ts';
 import { canDrawAll, drawValue, type Slot, type SlotValues, type Value } from './values.ts';
 
@@ -37,6 +40,8 @@ type Tellable = { readonly slots: FactSpec['slots'] };
 
 export interface UserState {
   readonly options: WorldOptions;
+  /** Of all of the user's sessions. */
+  readonly scene: Scene;
   /** Values in use, so that no two facts of a user share one. */
   readonly taken: Set<string>;
   readonly pools: Readonly<Record<Exclude<Family, 'entity'>, FactSpec[]>>;
@@ -48,9 +53,10 @@ export interface UserState {
   readonly entityCounts: Map<EntityKind, number>;
 }
 
-export function createUserState(options: WorldOptions, rng: Rng): UserState {
+export function createUserState(options: WorldOptions, scene: Scene, rng: Rng): UserState {
   return {
     options,
+    scene,
     taken: new Set(),
     pools: {
       plain: rng.shuffle(plainFacts),
@@ -59,6 +65,7 @@ export function createUserState(options: WorldOptions, rng: Rng): UserState {
       content: rng.shuffle(contentFacts),
       relative: rng.shuffle(relativeFacts),
       assistant: rng.shuffle(assistantFacts),
+      tool: scene === 'chat' ? [] : rng.shuffle(toolFacts[scene]),
     },
     chatter: rng.shuffle(chatterSpecs),
     known: [],

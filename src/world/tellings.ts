@@ -10,7 +10,7 @@ import {
 } from './drafts.ts';
 import { ENTITY_NOUNS, entityIntros } from './entity-facts.ts';
 import { FILLER } from './filler.ts';
-import { type EntityKind, type FactSpec, fill } from './spec.ts';
+import { type EntityKind, type FactSpec, fill, type ToolCall } from './spec.ts';
 import {
   createEntity,
   draw,
@@ -24,6 +24,8 @@ import {
 export interface Beat {
   readonly user: string;
   readonly assistant: string;
+  /** Called between the two. */
+  readonly tool?: ToolCall & { readonly result: string };
 }
 
 /** One or two turns that belong together; the last one settles the facts. */
@@ -79,12 +81,16 @@ export function tellPlainly(context: SessionContext, spec: FactSpec): Told {
   const { form, template } = pickForm(context, spec);
   const values = drawSlots(context, spec);
   const slots = slotsOf(context, spec, values);
-  const sentence = fill(template, slots);
-  const beat =
-    spec.ask === undefined
-      ? toAssistant(context, sentence)
-      : { user: context.rng.pick(spec.ask), assistant: sentence };
+  const beat = beatOf(context, spec, fill(template, slots));
   return { beats: [beat], facts: [draftOf(spec, { telling: 'plain', form, values, slots })] };
+}
+
+function beatOf(context: SessionContext, { ask, tool }: FactSpec, sentence: string): Beat {
+  if (ask === undefined) return toAssistant(context, sentence);
+  const user = context.rng.pick(ask);
+  return tool === undefined
+    ? { user, assistant: sentence }
+    : { user, tool: { ...tool, result: sentence }, assistant: context.rng.pick(FILLER.done) };
 }
 
 /** A new project or trip, with a first fact about it. */

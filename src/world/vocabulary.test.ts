@@ -9,6 +9,7 @@ import { exactFacts } from './exact-facts.ts';
 import { FILLER } from './filler.ts';
 import { plainFacts } from './plain-facts.ts';
 import { relativeFacts } from './relative-facts.ts';
+import { IDLE_TOOL_TURNS, toolFacts } from './tool-facts.ts';
 import { splitOf } from './values.ts';
 import { words } from './words.ts';
 
@@ -19,6 +20,7 @@ const specs = [
   ...contentFacts,
   ...relativeFacts,
   ...assistantFacts,
+  ...Object.values(toolFacts).flat(),
   ...Object.values(entityIntros),
   ...Object.values(entityFacts).flat(),
 ];
@@ -58,6 +60,7 @@ test('no word that a trap asks about occurs in a fact or in filler', () => {
       ]),
       ...Object.entries(words).flatMap(([list, members]) => (list === 'purchase' ? [] : members)),
       ...Object.values(FILLER).flat(),
+      ...Object.values(IDLE_TOOL_TURNS).flatMap((turns) => turns.map(({ ask }) => ask)),
     ].flatMap(contentStems),
   );
   const asked = [

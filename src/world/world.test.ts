@@ -1,7 +1,8 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { annotatedItemSchema } from '../core/annotation.ts';
 import { sessionSchema } from '../core/conversation.ts';
 import { categorySchema } from '../core/exam.ts';
+import { sha256 } from '../lib/hash.ts';
 import { describeWorld } from './describe.ts';
 import { worldOptionsSchema, worldPresets } from './options.ts';
 import type { WorldUser } from './truth.ts';
@@ -37,6 +38,15 @@ test('a user depends on seed, split and index alone', () => {
   expect(createWorldUser({ seed: 8 }, 1).sessions[0]?.messages).not.toEqual(
     few[1]?.sessions[0]?.messages,
   );
+});
+
+test.each([
+  ['easy', 'bc8480cf0694625f'],
+  ['demo', 'b9d332db5010f2ba'],
+  ['hard', '390c6650553d6e5f'],
+] as const)('%s is the world that the figures in the log were measured on', (preset, hash) => {
+  const world = createWorld({ ...worldPresets[preset], users: 6, seed: 7 });
+  expect(sha256(JSON.stringify(world)).slice(0, 16)).toBe(hash);
 });
 
 test('further sessions leave the earlier ones as they are', () => {
@@ -157,6 +167,49 @@ test('texts are short enough for a small model', () => {
   expect(described.wordsPerChunk.max).toBeLessThan(130);
   expect(described.wordsPerIdealMemory.mean).toBeLessThan(8);
   expect(described.wordsPerIdealMemory.max).toBeLessThanOrEqual(11);
+});
+
+test('of a mixed world a third talks, a third works through tools, a third programs', () => {
+  const scenes = createWorld({ scene: 'mixed', users: 6 }).map(({ sessions }) => [
+    ...new Set(sessions.map(({ scene }) => scene)),
+  ]);
+  const thirds = [['chat'], ['working'], ['coding']];
+  expect(scenes).toEqual([...thirds, ...thirds]);
+  expect(createWorldUser({ scene: 'mixed' }, 1).sessions).toEqual(
+    createWorldUser({ scene: 'working' }, 1).sessions,
+  );
+});
+
+describe.each(['working', 'coding'] as const)('%s sessions', (scene) => {
+  const world = Array.from({ length: USERS }, (_, index) =>
+    createWorldUser({ ...worldPresets.hard, scene, sessionsPerUser: 9 }, index),
+  );
+
+  test('each has a tool turn, in the shape of sessions from outside', () => {
+    for (const session of world.flatMap(({ sessions }) => sessions)) {
+      expect(sessionSchema.strict().parse(session)).toEqual(session);
+      expect(session.messages.filter(({ role }) => role === 'user')).toHaveLength(8);
+      const calls = session.messages.flatMap(({ toolCalls = [] }) => toolCalls.map(({ id }) => id));
+      const results = session.messages.flatMap(({ toolCallId = [] }) => toolCallId);
+      expect(calls.length).toBeGreaterThan(0);
+      expect(results).toEqual(calls);
+    }
+  });
+
+  test('what a tool found out stands in its result alone', () => {
+    const told = world.flatMap(({ sessions, truth }) =>
+      truth.flatMap(({ facts: all }, index) =>
+        all
+          .filter(({ family }) => family === 'tool')
+          .map((fact) => ({ fact, messages: sessions[index]?.messages ?? [] })),
+      ),
+    );
+    expect(told.length).toBeGreaterThan(world.length);
+    for (const { fact, messages } of told) {
+      const holding = messages.filter(({ text }) => text.includes(fact.values.v?.text ?? '?'));
+      expect(holding.map(({ id, role }) => [id, role])).toEqual([[fact.scoredMessageId, 'tool']]);
+    }
+  });
 });
 
 test('options that contradict each other are refused with their field', () => {

@@ -1,6 +1,6 @@
 /** Users of a small synthetic world: dated sessions, what was true in them, and the exam that follows. */
 import type { UserStream } from '../core/annotation.ts';
-import type { Session } from '../core/conversation.ts';
+import type { Scene, Session } from '../core/conversation.ts';
 import { createRng, type Rng } from '../lib/rng.ts';
 import { itemsOf } from './items.ts';
 import { type WorldOptions, type WorldOptionsInput, worldOptionsSchema } from './options.ts';
@@ -30,7 +30,7 @@ export function createWorldUser(options: WorldOptionsInput, index: number): Worl
 function generate(options: WorldOptions, index: number): WorldUser {
   const userId = `${options.split}-${options.seed}-u${index}`;
   const rng = createRng(`world/${userId}`);
-  const state = createUserState(options, rng.fork('pools'));
+  const state = createUserState(options, sceneOf(options, index), rng.fork('pools'));
   const sessions: Session[] = [];
   const truth: SessionTruth[] = [];
   for (const [session, at] of sessionTimes(options, rng.fork('times')).entries()) {
@@ -49,6 +49,12 @@ function generate(options: WorldOptions, index: number): WorldUser {
     truth.push(told.truth);
   }
   return { userId, sessions, truth, items: itemsOf(userId, truth, rng.fork('items')) };
+}
+
+const MIXED: readonly [Scene, Scene, Scene] = ['chat', 'working', 'coding'];
+
+function sceneOf({ scene }: WorldOptions, index: number): Scene {
+  return scene === 'mixed' ? MIXED[(index % 3) as 0 | 1 | 2] : scene;
 }
 
 /** Days to weeks apart, in the middle of the day, so that the local day is the UTC day too. */

@@ -7,7 +7,7 @@ import { composeMem0Answer, requestedOperations } from '../mem0/answer.ts';
 import { type Mem0Dialect, type Mem0Prompt, readMem0Prompt } from '../mem0/prompt.ts';
 import { renderMem0View } from '../mem0/view.ts';
 
-const PYTHON: Mem0Dialect = {
+export const PYTHON: Mem0Dialect = {
   systemSha256: 'ad19187a37813ef77ee156e714c0650e6ec749e0264bdc07d499bc9b24115155',
   spell: (memories) => {
     const spelt = memories.map(
