@@ -62,12 +62,26 @@ class HyMemoryBridge(Bridge):
         from hy_memory import HyMemoryClient, MemoryConfig
         from hy_memory.utils.model_call_context import current_model_call_stage
 
+        # By what was asked, so that a retry which succeeds takes it back.
+        lost = self.lost_embeddings = {}
+
         class LabelledTransport(httpx.AsyncHTTPTransport):
-            """The framework's own seam: it tells what each call is for."""
+            """The framework's own seam: it tells what each call is for, and which embedding failed."""
 
             async def handle_async_request(self, request):
                 request.headers["x-memwriter-stage"] = current_model_call_stage()
-                return await super().handle_async_request(request)
+                asked = request.content if request.url.path.endswith("/embeddings") else None
+                try:
+                    response = await super().handle_async_request(request)
+                except Exception as error:
+                    if asked is not None:
+                        lost[asked] = str(error) or type(error).__name__
+                    raise
+                if asked is not None and response.status_code != 200:
+                    lost[asked] = "HTTP %d" % response.status_code
+                else:
+                    lost.pop(asked, None)
+                return response
 
         config = MemoryConfig.from_env()
         config.http_transport_factory = LabelledTransport
@@ -89,12 +103,20 @@ class HyMemoryBridge(Bridge):
             # A finished id would answer again without asking the model.
             request_id=str(uuid.uuid4()),
         )
+        self._require_embeddings()
         if not result.get("success"):
             reason = result.get("error_message") or result.get("agent_error_code") or result.get("error_code")
             raise BridgeError("harness", "the write was refused: %s" % (reason,))
         if self.scene != "chat" and result.get("scene") not in (self.scene, "productivity"):
             raise BridgeError("harness", "a %s chunk ran as %s" % (self.scene, result.get("scene")))
         return self._side_effects(before)
+
+    def _require_embeddings(self):
+        """Without a vector the framework stores a draft unmerged, never to be found, and finds nothing, without a word."""
+        lost = list(self.lost_embeddings.values())
+        self.lost_embeddings.clear()
+        if lost:
+            raise BridgeError("embedder", "%d embedding calls failed: %s" % (len(lost), lost[0]))
 
     def _aside(self):
         """What the framework changes of its own accord: rows put aside as duplicates, and the profile's one row."""
@@ -159,6 +181,7 @@ class HyMemoryBridge(Bridge):
 
     def retrieve(self, question, top_k):
         found = self.client.search(question, scene=self.scene, user_ids=[USER], limit=top_k, **self._search_options())
+        self._require_embeddings()
         if self.scene == "chat":
             return "\n".join(one["content"] for channel in found["memories"].values() for one in channel)
         facts = [one["statement"] for one in found["facts"]]

@@ -63,10 +63,31 @@ class Mem0Bridge(Bridge):
         # The gateway does the retrying, and tells what may be retried.
         self.memory.llm.client.max_retries = 0
         self.memory.embedding_model.client.max_retries = 0
+        self._watch(self.memory.embedding_model)
+
+    def _watch(self, embedder):
+        """2.x leaves out an entity that it cannot embed, without a word; a batch that fails it asks for text by text."""
+        embed = embedder.embed
+        self.lost_embeddings = []
+
+        def watched(*args, **kwargs):
+            try:
+                return embed(*args, **kwargs)
+            except Exception as error:
+                self.lost_embeddings.append(str(error))
+                raise
+
+        embedder.embed = watched
 
     def write(self, request):
         messages = [_message(message) for message in request["messages"]]
-        self.memory.add(messages, user_id=USER)
+        self.lost_embeddings.clear()
+        try:
+            self.memory.add(messages, user_id=USER)
+        finally:
+            if self.lost_embeddings:
+                lost = self.lost_embeddings
+                raise BridgeError("embedder", "%d embeddings failed: %s" % (len(lost), lost[0]))
         return []
 
     def list(self):

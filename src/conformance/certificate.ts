@@ -9,6 +9,7 @@ export const obligationResultSchema = z.strictObject({
 export type ObligationResult = z.infer<typeof obligationResultSchema>;
 
 export const faultCellSchema = z.strictObject({
+  /** Its name, or `embedding` where no stage's call but the framework's embedding calls were made to fail. */
   stage: z.string(),
   injected: z.string(),
   /** `resolved`, or what the write rejected with. */

@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Chunk } from '../core/conversation.ts';
 import { FaultError } from '../core/outcome.ts';
-import type { Stage } from '../core/stage.ts';
+import type { CheckedCall, Stage } from '../core/stage.ts';
 import { createGateway } from '../gateway/gateway.ts';
 import type { Bank, Harness, OpenOptions } from '../harness/contract.ts';
 import { keepStage } from '../testing/keep-stage.ts';
@@ -39,7 +39,9 @@ test('a sound framework holds the rest, and every cell that lost something says 
   expect(violated(certificate)).toEqual(UNCLAIMED);
   expect(certificateSchema.parse(certificate)).toEqual(certificate);
   const concluded = Object.fromEntries(
-    certificate.faultCells.map(({ injected, concluded: said }) => [injected, said]),
+    certificate.faultCells
+      .filter(({ stage }) => stage === 'keep')
+      .map(({ injected, concluded: said }) => [injected, said]),
   );
   expect(concluded).toMatchObject({
     'bad text': 'policy-error: unparsable',
@@ -57,7 +59,17 @@ test('a stage that no write reaches is named, and what was tried still counts', 
   const { obligations } = await certify({ ...createMemoryHarness(), stages: [keepStage, ghost] });
   const { status, detail } = obligations.find(({ name }) => name === 'no silent loss') ?? {};
   expect(status).toBe('held');
-  expect(detail).toContain('9 of 22 cells tried; stages not reached: ghost');
+  expect(detail).toContain('9 of 28 cells tried; stages not reached: ghost, embedding');
+});
+
+test('a failing embedding is met by the first request, by later ones, and by the last', async () => {
+  const certificate = await certify(createMemoryHarness({ embeds: true }));
+  expect(violated(certificate)).toEqual(UNCLAIMED);
+  const cells = certificate.faultCells.filter(({ stage }) => stage === 'embedding');
+  const met = (storeShows: string) => ['no vector', storeShows, 'fault: embedder'];
+  expect(
+    cells.map(({ frameworkSaid, storeShows, concluded }) => [frameworkSaid, storeShows, concluded]),
+  ).toEqual([1, 2].flatMap(() => [met('unchanged'), met('1 add'), met('3 add')]));
 });
 
 const misbehaving =
@@ -93,6 +105,19 @@ test.each<[string, () => Harness, string]>([
   ['a write that settles without asking the model', () => silentProcess(), 'kill in mid-write'],
   ['a bad answer that is swallowed and reported stored', () => swallowing(), 'no silent loss'],
   ['a bad answer that is swallowed and called sound', () => swallowing(), 'attribution'],
+  [
+    'a text without a vector that is stored and never found',
+    () => createMemoryHarness({ embeds: true, misbehave: misbehaving('write', 'hide-unembedded') }),
+    'no silent loss',
+  ],
+  [
+    'a text without a vector that is left out, and may be',
+    () => ({
+      ...createMemoryHarness({ embeds: true, misbehave: misbehaving('write', 'skip-unembedded') }),
+      effectOf: (calls) => ({ requests: [], optional: calls.flatMap(textsAsked) }),
+    }),
+    'no silent loss',
+  ],
   ['a provider fault that is called another', () => wrapped(blind), 'attribution'],
   ['a clock that stands at the open', () => wrapped(dated(({ now }) => now)), 'clock'],
   ['a clock in UTC', () => wrapped(dated((_, { at }) => new Date(at).toISOString())), 'clock'],
@@ -106,6 +131,10 @@ test.each<[string, () => Harness, string]>([
   expect(violated(certificate)).toContain(obligation);
   expect(isViolated(certificate)).toBe(true);
 });
+
+function textsAsked({ operations }: CheckedCall): string[] {
+  return operations.flatMap((operation) => (operation.kind === 'add' ? [operation.text] : []));
+}
 
 type Change = (bank: Bank, options: OpenOptions) => Partial<Bank>;
 

@@ -1,29 +1,12 @@
 /** Every stage of a write meets every failure: what the framework says, what its store holds, and what we conclude. */
-import { diffListings, type Listing } from '../core/bank.ts';
 import type { ChatMessage } from '../core/chat.ts';
-import { FaultError } from '../core/outcome.ts';
 import type { Stage } from '../core/stage.ts';
-import { forkBank } from '../harness/fork.ts';
 import type { UpstreamReply } from '../testing/scripted-upstream.ts';
+import { CELL_MEMORIES, type Cell, type Injection, runCell } from './cell.ts';
 import type { FaultCell, ObligationResult } from './certificate.ts';
-import { conclude, messageOf } from './conclude.ts';
-import { type JudgedCell, judgeCells } from './judge-cells.ts';
-import {
-  distinctTexts,
-  type Lab,
-  nearTexts,
-  type OpenBank,
-  provoking,
-  type Reply,
-  storing,
-  textsOf,
-} from './lab.ts';
-
-type Injection = (
-  stage: Stage,
-  messages: readonly ChatMessage[],
-  sound: string,
-) => UpstreamReply | undefined;
+import { messageOf } from './conclude.ts';
+import { EMBEDDING, type JudgedCell, judgeCells } from './judge-cells.ts';
+import { distinctTexts, type Lab, nearTexts, provoking, type Reply, storing } from './lab.ts';
 
 const text = (content: string): UpstreamReply => ({ kind: 'text', text: content });
 const status =
@@ -32,7 +15,6 @@ const status =
 
 type Injections = Readonly<Record<string, Injection>>;
 
-/** Undefined where a stage has no such answer. */
 const BAD_ANSWERS: Injections = {
   'bad text': () => text('I could not do that, sorry.'),
   empty: () => text(''),
@@ -59,6 +41,25 @@ const INJECTIONS = [
   ...Object.entries(PROVIDER_FAILURES).map((entry) => ['provider', ...entry] as const),
 ];
 
+interface EmbeddingInjection {
+  readonly injected: string;
+  readonly reply: UpstreamReply;
+  /** From which of a write's so many embedding requests on. Undefined where that is another injection's place. */
+  readonly from: (requests: number) => number | undefined;
+}
+
+/** A framework embeds what it looks for, what it stores, or both: what fails late meets another part of it. */
+const EMBEDDING_FAILURES: readonly EmbeddingInjection[] = (
+  [
+    ['HTTP 500', { kind: 'status', status: 500 }],
+    ['cut connection', { kind: 'cut' }],
+  ] as const
+).flatMap(([injected, reply]) => [
+  { injected, reply, from: () => 1 },
+  { injected: `${injected} from the second on`, reply, from: () => 2 },
+  { injected: `${injected} at the last`, reply, from: (n) => (n > 2 ? n : undefined) },
+]);
+
 function misnamed(
   stage: Stage,
   messages: readonly ChatMessage[],
@@ -67,8 +68,6 @@ function misnamed(
   const answer = stage.misname?.(kind, messages);
   return answer === undefined ? undefined : text(answer);
 }
-
-const MEMORIES = 4;
 
 export interface FaultReport {
   readonly cells: readonly FaultCell[];
@@ -81,27 +80,24 @@ interface Control {
   readonly cell: Cell;
 }
 
+interface Started {
+  readonly parent: string;
+  readonly controls: readonly Control[];
+}
+
 /** `onCell` is told after each. */
 export async function injectFaults(lab: Lab, onCell: () => void): Promise<FaultReport> {
-  let started: { readonly parent: string; readonly controls: readonly Control[] };
+  let started: Started;
   try {
     started = await runControls(lab);
   } catch (cause) {
     return { cells: [], obligations: judgeCells(lab, [], `no sound write: ${messageOf(cause)}`) };
   }
-  const { parent, controls } = started;
-  const broken = controls.find(({ cell }) => cell.concluded !== 'ok')?.cell;
-  const judged: JudgedCell[] = [];
-  for (const stage of lab.harness.stages) {
-    const { reply, cell: control } = controlOf(controls, stage);
-    for (const [failing, injected, inject] of INJECTIONS) {
-      const cell = await runCell(lab, parent, { reply, injection: { stage, inject } });
-      const { after, asked: _asked, ...said } = cell;
-      const whole = JSON.stringify(after) === JSON.stringify(control.after);
-      judged.push({ cell: { stage: stage.name, injected, ...said }, failing, whole });
-      onCell();
-    }
-  }
+  const broken = started.controls.find(({ cell }) => cell.concluded !== 'ok')?.cell;
+  const judged = [
+    ...(await failStages(lab, started, onCell)),
+    ...(await failEmbeddings(lab, started, onCell)),
+  ];
   const trouble =
     broken && `a sound write was concluded ${broken.concluded}: ${broken.frameworkSaid}`;
   return {
@@ -110,10 +106,62 @@ export async function injectFaults(lab: Lab, onCell: () => void): Promise<FaultR
   };
 }
 
+async function failStages(
+  lab: Lab,
+  { parent, controls }: Started,
+  onCell: () => void,
+): Promise<JudgedCell[]> {
+  const judged: JudgedCell[] = [];
+  for (const stage of lab.harness.stages) {
+    const { reply, cell: control } = controlOf(controls, stage);
+    for (const [failing, injected, inject] of INJECTIONS) {
+      const cell = await runCell(lab, parent, { reply, injection: { stage, inject } });
+      judged.push(judgedCell(cell, control, { stage: stage.name, injected, failing }));
+      onCell();
+    }
+  }
+  return judged;
+}
+
+/** Of the write that goes farthest. */
+async function failEmbeddings(
+  lab: Lab,
+  { parent, controls }: Started,
+  onCell: () => void,
+): Promise<JudgedCell[]> {
+  const control = controls.at(-1);
+  if (control === undefined) throw new Error('there is no control');
+  const judged: JudgedCell[] = [];
+  for (const { injected, reply: failure, from: place } of EMBEDDING_FAILURES) {
+    const { reply, cell: sound } = control;
+    const from = place(sound.embeddings);
+    const cell: Cell =
+      from === undefined || from > sound.embeddings
+        ? { ...sound, concluded: 'not reached' }
+        : await runCell(lab, parent, { reply, embedding: { reply: failure, from } });
+    judged.push(judgedCell(cell, sound, { stage: EMBEDDING, injected, failing: 'embedding' }));
+    onCell();
+  }
+  return judged;
+}
+
+function judgedCell(
+  { frameworkSaid, storeShows, concluded, after, state }: Cell,
+  control: Cell,
+  { stage, injected, failing }: Pick<FaultCell, 'stage' | 'injected'> & Pick<JudgedCell, 'failing'>,
+): JudgedCell {
+  // An odd answer may be a sound one, and change what no listing shows; without a vector nothing changes but what is found.
+  const whole =
+    failing === 'embedding'
+      ? state !== undefined && state === control.state
+      : JSON.stringify(after) === JSON.stringify(control.after);
+  return { cell: { stage, injected, frameworkSaid, storeShows, concluded }, failing, whole };
+}
+
 /** The normal path, and the way past it where that does not reach every stage. */
-async function runControls(lab: Lab) {
+async function runControls(lab: Lab): Promise<Started> {
   const parent = await parentBank(lab);
-  const texts = nearTexts(MEMORIES);
+  const texts = nearTexts(CELL_MEMORIES);
   const controls: Control[] = [];
   for (const reply of [storing(texts), provoking(texts)]) {
     controls.push({ reply, cell: await runCell(lab, parent, { reply }) });
@@ -130,72 +178,13 @@ function controlOf(controls: readonly Control[], { name }: Stage): Control {
 }
 
 export function faultCellCount(lab: Lab): number {
-  return lab.harness.stages.length * INJECTIONS.length;
+  return lab.harness.stages.length * INJECTIONS.length + EMBEDDING_FAILURES.length;
 }
 
 /** Holds memories that the next write's are near to, so that stages which merge are reached. */
 async function parentBank(lab: Lab): Promise<string> {
   await using open = await lab.open();
-  await lab.write(open, distinctTexts(MEMORIES));
+  await lab.write(open, distinctTexts(CELL_MEMORIES));
   await open.bank.close();
   return open.dir;
-}
-
-type Cell = Omit<FaultCell, 'stage' | 'injected'> & {
-  /** Texts afterwards; undefined where the listing failed. */
-  readonly after: readonly string[] | undefined;
-  /** Names of the stages that asked. */
-  readonly asked: ReadonlySet<string>;
-};
-
-interface CellPlan {
-  readonly reply: Reply;
-  /** Absent in a control. */
-  readonly injection?: { readonly stage: Stage; readonly inject: Injection };
-}
-
-async function runCell(lab: Lab, parent: string, { reply, injection }: CellPlan): Promise<Cell> {
-  const dir = lab.newDirectory();
-  await forkBank(parent, dir);
-  await using open = await lab.open(dir);
-  const asked = new Set<string>();
-  const met = new Set<'reached' | 'no such answer'>();
-  open.script = (stage, messages) => {
-    asked.add(stage.name);
-    const sound = reply(stage, messages);
-    if (injection?.stage.name !== stage.name || sound.kind !== 'text') return sound;
-    const injected = injection.inject(stage, messages, sound.text);
-    met.add(injected === undefined ? 'no such answer' : 'reached');
-    return injected ?? sound;
-  };
-  const before = await open.bank.list();
-  const chunk = lab.chunk(nearTexts(MEMORIES), { index: 1 });
-  const { frameworkSaid, concluded } = await conclude(lab, open, { chunk, before });
-  const after = await listingOf(open);
-  return {
-    frameworkSaid,
-    storeShows: after === undefined ? 'cannot be listed' : differenceText(before, after),
-    concluded:
-      injection === undefined || met.has('reached') ? concluded : ([...met][0] ?? 'not reached'),
-    after: after && textsOf(after),
-    asked,
-  };
-}
-
-async function listingOf({ bank }: OpenBank): Promise<Listing | undefined> {
-  try {
-    return await bank.list();
-  } catch (cause) {
-    if (cause instanceof FaultError) return undefined;
-    throw cause;
-  }
-}
-
-function differenceText(before: Listing, after: Listing): string {
-  const kinds = diffListings(before, after).map(({ kind }) => kind);
-  const count = (kind: string): number => kinds.filter((one) => one === kind).length;
-  const parts = (['add', 'update', 'remove'] as const)
-    .filter((kind) => count(kind) > 0)
-    .map((kind) => `${count(kind)} ${kind}`);
-  return parts.length === 0 ? 'unchanged' : parts.join(', ');
 }

@@ -33,7 +33,11 @@ export type Misbehaviour =
   /** The request goes to the endpoint of the bank that was opened first. */
   | 'wrong-slot'
   /** Reading stores what was asked. */
-  | 'store-question';
+  | 'store-question'
+  /** A text that cannot be embedded is left out, and the write reports success. */
+  | 'skip-unembedded'
+  /** A text that cannot be embedded is stored and never found, and the write reports success. */
+  | 'hide-unembedded';
 
 export interface Moment {
   readonly operation: 'open' | 'write' | 'list' | 'retrieve';
@@ -43,13 +47,19 @@ export interface Moment {
 
 export interface MemoryHarnessOptions {
   readonly configuration?: string;
+  /** Every text that is stored is embedded first; without this no embedding call is made. */
+  readonly embeds?: boolean;
   readonly misbehave?: (moment: Moment) => Misbehaviour | undefined;
 }
 
 const PAGE = 2;
 
 export function createMemoryHarness(options: MemoryHarnessOptions = {}): Harness {
-  const state: Shared = { misbehave: options.misbehave ?? (() => undefined), first: undefined };
+  const state: Shared = {
+    misbehave: options.misbehave ?? (() => undefined),
+    embeds: options.embeds === true,
+    first: undefined,
+  };
   return {
     configuration: options.configuration ?? 'memory',
     version: 'memory@1',
@@ -65,6 +75,7 @@ export function createMemoryHarness(options: MemoryHarnessOptions = {}): Harness
 
 interface Shared {
   readonly misbehave: NonNullable<MemoryHarnessOptions['misbehave']>;
+  readonly embeds: boolean;
   /** The model endpoint of the bank that was opened first. */
   first: Endpoint | undefined;
 }
@@ -91,6 +102,7 @@ class MemoryBank implements Bank {
   readonly #options: OpenOptions;
   readonly #shared: Shared;
   #memories: Memory[];
+  readonly #hidden = new Set<string>();
   #dead = false;
   #changed = false;
 
@@ -111,7 +123,7 @@ class MemoryBank implements Bank {
       const operations = await this.#askWriter(chunk, trouble);
       if (trouble === 'lose-write') return NOTHING_ELSE;
       if (trouble === 'wipe') this.#memories = [];
-      else operations.map((operation) => this.#store(operation));
+      else for (const operation of operations) await this.#embedAndStore(operation, trouble);
       this.#changed = true;
       return NOTHING_ELSE;
     });
@@ -128,6 +140,7 @@ class MemoryBank implements Bank {
     }
     return this.#memories
       .map(({ text }) => text)
+      .filter((text) => !this.#hidden.has(text))
       .sort()
       .join('\n');
   }
@@ -158,6 +171,15 @@ class MemoryBank implements Bank {
     return verdict.operations;
   }
 
+  async #embedAndStore(operation: RequestedOperation, trouble: Misbehaviour | undefined) {
+    if (!this.#shared.embeds || operation.kind !== 'add') return this.#store(operation);
+    const embedded = await embeds(this.#options.embeddings, operation.text);
+    if (!embedded && trouble === 'skip-unembedded') return;
+    if (!embedded && trouble !== 'hide-unembedded') throw new FaultError('embedder', 'no vector');
+    if (!embedded) this.#hidden.add(operation.text);
+    this.#store(operation);
+  }
+
   #store(operation: RequestedOperation): void {
     if (operation.kind !== 'add') return;
     const { text } = operation;
@@ -186,6 +208,21 @@ async function load(directory: string): Promise<Memory[]> {
     return JSON.parse(await readFile(bankFile(directory), 'utf8'));
   } catch (cause) {
     if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return [];
+    throw cause;
+  }
+}
+
+async function embeds({ baseUrl, apiKey, model }: Endpoint, input: string): Promise<boolean> {
+  try {
+    const response = await fetch(`${baseUrl}/embeddings`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${apiKey}` },
+      body: JSON.stringify({ model, input }),
+    });
+    await response.text();
+    return response.ok;
+  } catch (cause) {
+    if (cause instanceof TypeError) return false; // the connection was cut
     throw cause;
   }
 }

@@ -132,12 +132,29 @@ async function open({ dir, model, embeddings, now }) {
     },
     historyDbPath: historyPath,
   });
+  watchEmbedder(Reflect.get(memory, 'embedder'));
   await memory.getAll({ filters: SCOPE, topK: 1 });
   bank = {
     memory,
     vectors: new Database(vectorsPath, { readonly: true, fileMustExist: true }),
     history: new Database(historyPath, { readonly: true, fileMustExist: true }),
     dir,
+  };
+}
+
+/**
+ * An entity that cannot be embedded is left out without a line. A batch that fails is asked for again, text by text.
+ * @param {{ embed: (...values: unknown[]) => Promise<unknown> }} embedder
+ */
+function watchEmbedder(embedder) {
+  const embed = embedder.embed.bind(embedder);
+  embedder.embed = async (...values) => {
+    try {
+      return await embed(...values);
+    } catch (error) {
+      complaints.getStore()?.push(`an embedding failed: ${error}`);
+      throw error;
+    }
   };
 }
 
