@@ -49,7 +49,11 @@ async function runEval(flags: EvalFlags): Promise<void> {
   using interrupt = catchInterrupt('an evaluation starts anew: run the same command again');
   const { signal } = interrupt;
   await using stack = await openStack(config.stack, { signal, prices: config.prices });
-  const { users, counts } = await loadUserExams(config.data, stack.countTokens);
+  const { users, counts } = await loadUserExams(
+    config.data,
+    stack.countTokens,
+    stack.harness.scenes,
+  );
   const { seed, reward, ownRanking } = config;
   const request = { users, seed, reward, ownRanking, quiet: false, signal };
   const evaluations = new Map<string, EvaluatedWindow[]>();

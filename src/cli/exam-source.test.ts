@@ -54,6 +54,7 @@ test('questions without a citation and probes above the cap are counted', async 
     unresolved: 2,
     unplaced: 0,
     notSelected: 2,
+    otherScenes: 0,
   });
   expect(leftOutText(counts)).toContain('2 questions without a usable citation');
 });
@@ -79,4 +80,18 @@ test('a synthetic world leaves nothing out', async () => {
   const { counts } = await loadUserExams(data, countTokens);
   expect(counts).toMatchObject({ users: 1, chunks: 2, unresolved: 0, unplaced: 0 });
   expect(leftOutText(counts)).toBeUndefined();
+});
+
+test('users whose sessions the framework is not for sit no exam, and nobody left is an error', async () => {
+  const world = (scene: string) =>
+    dataConfigSchema.parse({ kind: 'world', world: { scene, users: 6, sessionsPerUser: 1 } });
+  const { users, counts } = await loadUserExams(world('mixed'), countTokens, ['working']);
+  expect(users.map(({ userId }) => userId.at(-1))).toEqual(['1', '4']);
+  expect(counts).toMatchObject({ users: 2, otherScenes: 4 });
+  expect(leftOutText(counts)).toBe(
+    'in no exam: 4 users with sessions of a scene that the framework is not for',
+  );
+  await expect(loadUserExams(world('chat'), countTokens, ['coding'])).rejects.toThrow(
+    'nobody to examine',
+  );
 });

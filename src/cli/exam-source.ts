@@ -3,6 +3,7 @@ import { attachItems } from '../artifact/attach.ts';
 import { selectProbes } from '../artifact/select.ts';
 import type { UserExam } from '../bench/evaluate.ts';
 import type { UserStream } from '../core/annotation.ts';
+import { type Scene, sceneSchema } from '../core/conversation.ts';
 import type { WindowArtifact } from '../core/exam.ts';
 import { detectSource } from '../data/detect.ts';
 import { type LocomoSource, readLocomo } from '../data/locomo.ts';
@@ -27,6 +28,8 @@ export interface DataCounts {
   readonly unplaced: number;
   /** Probes and traps above the caps of `data.select`. */
   readonly notSelected: number;
+  /** Users with sessions that the framework is not for. */
+  readonly otherScenes: number;
 }
 
 export interface ExamSource {
@@ -34,11 +37,21 @@ export interface ExamSource {
   readonly counts: DataCounts;
 }
 
+/** `scenes` are those that the framework is for: users with any other session sit no exam. All by default. */
 export async function loadUserExams(
   data: DataOptions,
   countTokens: (text: string) => number,
+  scenes: readonly Scene[] = sceneSchema.options,
 ): Promise<ExamSource> {
-  const { streams, unresolved } = await loadStreams(data);
+  const { streams: all, unresolved } = await loadStreams(data);
+  const streams = all.filter(({ sessions }) =>
+    sessions.every(({ scene }) => scenes.includes(scene)),
+  );
+  if (streams.length === 0) {
+    throw new BadInputError(
+      `nobody to examine: the framework is for sessions of ${scenes.join(', ')} only, and no user has just those (data.world.scene says what a world holds)`,
+    );
+  }
   const exams = streams.map((stream) => {
     const windows = windowsOfStream(stream, { ...data.chunking, countTokens });
     const { artifacts, unplaced } = attachItems(stream, windows);
@@ -58,14 +71,21 @@ export async function loadUserExams(
       unresolved,
       unplaced: sum(exams.map(({ unplaced }) => unplaced)),
       notSelected: sum(exams.map(({ notSelected }) => notSelected)),
+      otherScenes: all.length - streams.length,
     },
   };
 }
 
 /** One line where the source has items that are in no exam for want of a place in it. */
-export function leftOutText({ unresolved, unplaced }: DataCounts): string | undefined {
-  if (unresolved + unplaced === 0) return undefined;
-  return `in no exam: ${unresolved} questions without a usable citation, ${unplaced} items that no chunk can be asked for`;
+export function leftOutText(counts: DataCounts): string | undefined {
+  const { unresolved, unplaced, otherScenes } = counts;
+  const items = `${unresolved} questions without a usable citation, ${unplaced} items that no chunk can be asked for`;
+  const users = `${otherScenes} users with sessions of a scene that the framework is not for`;
+  const parts = [
+    ...(unresolved + unplaced > 0 ? [items] : []),
+    ...(otherScenes > 0 ? [users] : []),
+  ];
+  return parts.length === 0 ? undefined : `in no exam: ${parts.join('; ')}`;
 }
 
 /** A preset with the fields that differ from it. */
