@@ -19,6 +19,8 @@ SETTINGS = {
     "max_connections": "40",
     "shared_buffers": "16MB",
     "max_wal_size": "64MB",
+    # In the cluster: a server that is killed leaves its shared memory elsewhere for ever.
+    "dynamic_shared_memory_type": "mmap",
     "synchronous_commit": "off",
     # Statistics that come in the background would change how a search is planned, and so what it finds.
     "autovacuum": "off",

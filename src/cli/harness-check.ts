@@ -1,6 +1,5 @@
 /** `memwriter harness check`: every obligation of the contract against the live framework, as a certificate. */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { rm } from 'node:fs/promises';
 import Table from 'cli-table3';
 import type { Command } from 'commander';
 import { type Certificate, isViolated } from '../conformance/certificate.ts';
@@ -12,7 +11,7 @@ import { BadInputError, EXIT } from './exit-codes.ts';
 import { openHarness } from './harnesses.ts';
 import { catchInterrupt } from './interrupt.ts';
 import { type Progress, startProgress } from './progress.ts';
-import { scratchDirectory } from './scratch-directory.ts';
+import { newScratchDirectory } from './scratch-directory.ts';
 
 interface Flags {
   readonly json?: boolean;
@@ -60,7 +59,7 @@ async function certify(
   // What goes wrong is tried on purpose: nothing of it is to be tried again.
   const retry = { attempts: 1, baseDelayMs: 1, maxDelayMs: 1, maxRetryAfterMs: 1 };
   await using gateway = await createGateway({ embedder: createHashEmbedder(), retry });
-  const root = await mkdtemp(join(await scratchDirectory(), 'memwriter-check-'));
+  const root = await newScratchDirectory('check');
   let progress: Progress | undefined;
   try {
     return await checkHarness({

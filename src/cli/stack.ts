@@ -1,5 +1,5 @@
 /** Everything that stands still while writers are compared or trained: gateway, harness, reader, judge, tokenizer. */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createExamCache } from '../exam/cache.ts';
 import type { Judge, Reader } from '../exam/contract.ts';
@@ -26,7 +26,7 @@ import type { EndpointConfig, ExaminerConfig, StackConfig } from './config.ts';
 import { BadInputError } from './exit-codes.ts';
 import { openHarness } from './harnesses.ts';
 import { PACKAGE_ROOT } from './package-files.ts';
-import { scratchDirectory } from './scratch-directory.ts';
+import { newScratchDirectory } from './scratch-directory.ts';
 
 export interface Stack extends AsyncDisposable {
   readonly config: StackConfig;
@@ -78,7 +78,7 @@ export async function openStack(
     embedder,
     ...(prices && { prices }),
   });
-  const scratch = await mkdtemp(join(await scratchDirectory(), 'memwriter-'));
+  const scratch = await newScratchDirectory('banks');
   return {
     config,
     gateway,

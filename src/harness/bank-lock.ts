@@ -1,17 +1,13 @@
 /** One open bank a directory: a lock file that names the holding process, and that a dead process's successor takes over. */
-import { readFileSync } from 'node:fs';
 import { link, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { FaultError } from '../core/outcome.ts';
+import { isAlive, ownIdentity, processIdentitySchema } from './process-identity.ts';
 
 export const LOCK_FILE = 'bank.lock';
 
-const holderSchema = z.object({
-  pid: z.int().positive(),
-  startedAt: z.string(),
-  nonce: z.string(),
-});
+const holderSchema = processIdentitySchema.extend({ nonce: z.string() });
 
 export interface BankLock {
   /** Removes the lock file. A second call does nothing. */
@@ -22,7 +18,7 @@ export interface BankLock {
 export async function lockBank(dir: string): Promise<BankLock> {
   const path = join(dir, LOCK_FILE);
   const nonce = crypto.randomUUID();
-  const holder = JSON.stringify({ pid: process.pid, startedAt: startOf(process.pid), nonce });
+  const holder = JSON.stringify({ ...ownIdentity(), nonce });
   const draft = `${path}.${nonce}`;
   await writeFile(draft, holder);
   try {
@@ -37,7 +33,7 @@ export async function lockBank(dir: string): Promise<BankLock> {
 /** True while a living process has the bank open. */
 export async function isBankLocked(dir: string): Promise<boolean> {
   const text = await readIfPresent(join(dir, LOCK_FILE));
-  return text !== undefined && isAlive(text);
+  return text !== undefined && isHeld(text);
 }
 
 /**
@@ -49,7 +45,7 @@ async function removeStale(dir: string, draft: string): Promise<void> {
   const guard = `${path}.takeover`;
   const text = await readIfPresent(path);
   if (text === undefined) return;
-  if (isAlive(text)) throw new FaultError('store', `the bank in ${dir} is open elsewhere: ${text}`);
+  if (isHeld(text)) throw new FaultError('store', `the bank in ${dir} is open elsewhere: ${text}`);
   if (!(await tryLink(draft, guard))) {
     throw new FaultError(
       'store',
@@ -58,7 +54,7 @@ async function removeStale(dir: string, draft: string): Promise<void> {
   }
   try {
     const latest = await readIfPresent(path);
-    if (latest !== undefined && !isAlive(latest)) await rm(path);
+    if (latest !== undefined && !isHeld(latest)) await rm(path);
   } finally {
     await rm(guard);
   }
@@ -83,28 +79,8 @@ async function readIfPresent(path: string): Promise<string | undefined> {
   }
 }
 
-/** Same id and, where the system tells it, same start: a process id alone is reused, above all in containers. */
-function isAlive(text: string): boolean {
-  const { pid, startedAt } = holderSchema.parse(JSON.parse(text));
-  try {
-    process.kill(pid, 0);
-  } catch (cause) {
-    if (hasCode(cause, 'ESRCH')) return false;
-    if (!hasCode(cause, 'EPERM')) throw cause;
-  }
-  return startOf(pid) === startedAt;
-}
-
-/** Clock ticks since boot at which a process started, with the boot's id; empty where there is no `/proc`. */
-function startOf(pid: number): string {
-  try {
-    const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    return `${boot}:${stat.slice(stat.lastIndexOf(')')).split(' ')[20] ?? ''}`;
-  } catch (cause) {
-    if (hasCode(cause, 'ENOENT')) return '';
-    throw cause;
-  }
+function isHeld(text: string): boolean {
+  return isAlive(holderSchema.parse(JSON.parse(text)));
 }
 
 function hasCode(cause: unknown, code: string): boolean {

@@ -1,7 +1,7 @@
 /** The bridge against real Python processes: noise, hangs, deaths and lies of a framework end as attributed faults. */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { rm } from 'node:fs/promises';
+import { mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
@@ -216,13 +216,25 @@ describeWithPython('a bridge', () => {
     const dir = newDir();
     const script = fileURLToPath(new URL('bridge/hanging-parent.ts', import.meta.url));
     const command = ['--import', 'tsx', script, dir, JSON.stringify(kindOf(spec))];
+    const temporary = newDir();
+    await mkdir(temporary);
+    vi.stubEnv('TMPDIR', temporary);
     const parent = spawn(process.execPath, command, { stdio: ['ignore', 'pipe', 'inherit'] });
+    vi.unstubAllEnvs();
     const [said] = await once(parent.stdout, 'data');
     const pid = Number(String(said));
     expect(isAlive(pid)).toBe(true);
     parent.kill('SIGKILL');
     await vi.waitFor(() => expect(isAlive(pid)).toBe(false), { timeout: 10_000 });
     expect(await (await open({ dir })).list()).toEqual([]);
+    // Its home is the next one's to sweep.
+    const homes = async () => (await readdir(temporary)).filter((one) => /-bridge-/.test(one));
+    expect(await homes()).toHaveLength(1);
+    vi.stubEnv('TMPDIR', temporary);
+    await using swept = new BridgePool({ warm: 0 });
+    await (await openKind(newDir(), kindOf(spec), { pool: swept })).close();
+    await vi.waitFor(async () => expect(await homes()).toEqual([]), { timeout: 10_000 });
+    vi.unstubAllEnvs();
   });
 
   test('a process leaves when its input ends', async () => {

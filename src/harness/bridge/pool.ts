@@ -30,6 +30,7 @@ export class BridgePool implements AsyncDisposable {
   readonly #idle = new Map<Kind, BridgeProcess[]>();
   /** Largest resident size seen of a kind; its spec's figure until one was measured. */
   readonly #bytes = new Map<Kind, number>();
+  #swept: Promise<void> | undefined;
   #admission: Promise<void> = Promise.resolve();
   #closed = false;
 
@@ -47,6 +48,8 @@ export class BridgePool implements AsyncDisposable {
     const admitted = this.#admission.then(() =>
       boundary('harness', async () => {
         signal?.throwIfAborted();
+        this.#swept ??= BridgeProcess.sweepHomes();
+        await this.#swept;
         return await this.#admit(kind);
       }),
     );

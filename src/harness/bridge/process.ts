@@ -1,6 +1,5 @@
 /** One Python process: its hello, requests with deadlines, and an end that is reported. */
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
-import { mkdtempSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,6 +7,7 @@ import { createInterface } from 'node:readline';
 import type { z } from 'zod';
 import { FaultError } from '../../core/outcome.ts';
 import { deferred } from '../../lib/deferred.ts';
+import { makeOwnedDirectory, sweepAbandoned } from '../owned-directory.ts';
 import type { BridgeSpec } from './contract.ts';
 import { BRIDGES, bridgeVariables } from './environment-variables.ts';
 import { type BridgeRequest, type Hello, helloSchema, replySchema } from './protocol.ts';
@@ -32,6 +32,7 @@ interface Pending {
 /** How long an orderly end may take before a signal, and after it before the next: frameworks need up to 9 s to leave. */
 const EXIT_MS = 15_000;
 const TERM_MS = 5_000;
+const HOME_PREFIX = 'memwriter-bridge-';
 const STDERR_LINES = 12;
 const STDERR_LINE_LENGTH = 500;
 
@@ -49,9 +50,14 @@ export class BridgeProcess {
   #nextId = 0;
   #failure: FaultError | undefined;
 
+  /** Homes of processes whose parents were killed: a process removes its own when it has left. */
+  static sweepHomes(): Promise<void> {
+    return sweepAbandoned(tmpdir(), HOME_PREFIX);
+  }
+
   /** Returns at once; the first request waits for the hello. Throws what the system refuses. */
   static start(spec: BridgeSpec, runtime: BridgeRuntime): BridgeProcess {
-    const homeDirectory = mkdtempSync(join(tmpdir(), 'memwriter-bridge-'));
+    const homeDirectory = makeOwnedDirectory(tmpdir(), HOME_PREFIX);
     const child = spawn(runtime.interpreter, [join(BRIDGES, '..', spec.script)], {
       cwd: homeDirectory,
       env: bridgeVariables({

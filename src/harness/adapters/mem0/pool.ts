@@ -1,7 +1,8 @@
 /** Keeps idle bank workers warm: a thread costs half a second of CPU to load the SDK, a reused one nothing. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { makeOwnedDirectory, sweepAbandoned } from '../../owned-directory.ts';
 import { WorkerThread } from './worker-thread.ts';
 
 export interface WorkerPool extends AsyncDisposable {
@@ -10,8 +11,11 @@ export interface WorkerPool extends AsyncDisposable {
   release(worker: WorkerThread): Promise<void>;
 }
 
+const STATE_PREFIX = 'memwriter-mem0-';
+
 export async function createWorkerPool(maxIdle: number): Promise<WorkerPool> {
-  const stateDir = await mkdtemp(join(tmpdir(), 'memwriter-mem0-'));
+  await sweepAbandoned(tmpdir(), STATE_PREFIX);
+  const stateDir = makeOwnedDirectory(tmpdir(), STATE_PREFIX);
   // With an identity at hand the SDK writes nothing of its own.
   await writeFile(join(stateDir, 'config.json'), '{"user_id":"memwriter"}');
   const idle: WorkerThread[] = [];
