@@ -33,3 +33,21 @@ export function cutTemplate(
   }
   return hashes.includes(sha256(rest + text.slice(at))) ? parts : undefined;
 }
+
+/** One wording of a prompt: frameworks ask in the language that they detect in the conversation. */
+export interface Template {
+  readonly slots: readonly Slot[];
+  readonly sha256: string;
+}
+
+/** The parts by the first template that fits. */
+export function cutOneOf(
+  text: string,
+  templates: readonly Template[],
+): readonly string[] | undefined {
+  for (const { slots, sha256: hash } of templates) {
+    const parts = cutTemplate(text, slots, [hash]);
+    if (parts !== undefined) return parts;
+  }
+  return undefined;
+}

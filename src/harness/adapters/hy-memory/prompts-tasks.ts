@@ -1,17 +1,15 @@
-/** Reads the requests of Hy-Memory 2.0.6's working and coding scenes back: extraction, two merges, and a summary. */
+/** Reads the requests of Hy-Memory 2.0.6's working and coding scenes back, which it words in English or Chinese. */
 import type { ChatMessage } from '../../../core/chat.ts';
 import { LiteralError, parseLiteral } from '../../python-literal.ts';
-import { cutTemplate, type Slot } from '../../template.ts';
+import { cutOneOf, type Slot, type Template } from '../../template.ts';
 import { soleUserText } from './prompts-chat.ts';
 
-const WORKING_SHA256 = '2f2c28197172e476af374a5b5ca8d0b6a3fa3b01198d1653d659bdb976b2b6f5';
-const CODING_SHA256 = '8a2cb39e61443629945df09b5400b6d37825d4e0a8efcd9cafde4bdb4ceef0ee';
-const EXPERIENCE_SHA256 = '2f52cd90def8771b0601c8b945f690156dee07344563e7a2f8f3a4ff2751406d';
-const FACT_SHA256 = 'aabb40ccee5a8b4892e9ce47d38f3de9ae4a0c7521faed8680fc876a145ecedf';
-const SUMMARY_SHA256 = 'c9ece2aa28a43773cb95955d6dcadd808cbc2d5295a2d78ef984839163058384';
-
 const BAR = '═══════════════════════════════════════════════════════════════════\n';
-const OUTPUT = `\n\n${BAR}OUTPUT (strict JSON only, no markdown)\n`;
+/** English, Chinese. */
+const OUTPUTS = [
+  `\n\n${BAR}OUTPUT (strict JSON only, no markdown)\n`,
+  `\n\n${BAR}OUTPUT（仅输出严格 JSON，不要 markdown）\n`,
+] as const;
 
 export interface TaskExtractPrompt {
   /** Lines of the last five user turns; empty where there were none. */
@@ -20,26 +18,54 @@ export interface TaskExtractPrompt {
   readonly newMessages: readonly string[];
 }
 
-const EXTRACT_SLOTS: readonly Slot[] = [
-  {
-    after: 'LAST 5 USER TURNS (CONTEXT ONLY; do not extract them again):\n',
-    before: '\n\nNEW MESSAGES (extract only from this complete write):\n',
-    end: 'first',
-  },
-  {
-    after: 'NEW MESSAGES (extract only from this complete write):\n',
-    before: OUTPUT,
-    end: 'last',
-  },
-];
+function extractSlots(last: string, fresh: string, output: string): readonly Slot[] {
+  return [
+    { after: last, before: `\n\n${fresh}`, end: 'first' },
+    { after: fresh, before: output, end: 'last' },
+  ];
+}
+
+const EXTRACT_SLOTS = [
+  extractSlots(
+    'LAST 5 USER TURNS (CONTEXT ONLY; do not extract them again):\n',
+    'NEW MESSAGES (extract only from this complete write):\n',
+    OUTPUTS[0],
+  ),
+  extractSlots(
+    '最近 5 个用户轮次（仅作上下文，不要重复抽取）：\n',
+    '本次新增消息（只从这次完整写入中抽取）：\n',
+    OUTPUTS[1],
+  ),
+] as const;
+const EXTRACT: Readonly<Record<'working' | 'coding', readonly Template[]>> = {
+  working: [
+    {
+      slots: EXTRACT_SLOTS[0],
+      sha256: '2f2c28197172e476af374a5b5ca8d0b6a3fa3b01198d1653d659bdb976b2b6f5',
+    },
+    {
+      slots: EXTRACT_SLOTS[1],
+      sha256: '42084e7241d943e007292e9e3c35144512c000a9b8c8f0035548e7cbc67d31c0',
+    },
+  ],
+  coding: [
+    {
+      slots: EXTRACT_SLOTS[0],
+      sha256: '8a2cb39e61443629945df09b5400b6d37825d4e0a8efcd9cafde4bdb4ceef0ee',
+    },
+    {
+      slots: EXTRACT_SLOTS[1],
+      sha256: 'afefbf1a47f950283b2771dbbcc8d18249b1c8d74dda81ab60c3d2ac50b0203b',
+    },
+  ],
+};
 const NEXT_LINE = /\n(?=\[\d+\] )/;
 
 export function readTaskExtract(
   scene: 'working' | 'coding',
   messages: readonly ChatMessage[],
 ): TaskExtractPrompt | undefined {
-  const hash = scene === 'working' ? WORKING_SHA256 : CODING_SHA256;
-  const [last, fresh] = cut(messages, EXTRACT_SLOTS, hash) ?? [];
+  const [last, fresh] = cut(messages, EXTRACT[scene]) ?? [];
   if (last === undefined || fresh === undefined) return undefined;
   return { last: last === '(none)' ? '' : last, newMessages: fresh.split(NEXT_LINE) };
 }
@@ -58,45 +84,88 @@ export interface MergePrompt {
   readonly candidates: readonly Candidate[];
 }
 
-const EXPERIENCE_SLOTS: readonly Slot[] = [
-  { after: `NEW DRAFTS\n${BAR}`, before: `\n\n${BAR}EXISTING CANDIDATES`, end: 'first' },
-  { after: `by task similarity)\n${BAR}`, before: OUTPUT, end: 'last' },
+function mergeSlots(headings: readonly [string, string, string], output: string): readonly Slot[] {
+  const [drafts, existing, similarity] = headings;
+  return [
+    { after: `${drafts}\n${BAR}`, before: `\n\n${BAR}${existing}`, end: 'first' },
+    { after: `${similarity}\n${BAR}`, before: output, end: 'last' },
+  ];
+}
+
+const EXPERIENCE: readonly Template[] = [
+  {
+    slots: mergeSlots(['NEW DRAFTS', 'EXISTING CANDIDATES', 'by task similarity)'], OUTPUTS[0]),
+    sha256: '2f52cd90def8771b0601c8b945f690156dee07344563e7a2f8f3a4ff2751406d',
+  },
+  {
+    slots: mergeSlots(
+      ['NEW DRAFTS', 'EXISTING CANDIDATES', '（按每条 draft 的 task similarity 检索）'],
+      OUTPUTS[1],
+    ),
+    sha256: 'd1fe9723e1eb127cd388d146a9738b75b2f982e68cce52759feb2643566521f7',
+  },
 ];
-const FACT_SLOTS: readonly Slot[] = [
-  { after: `NEW SESSION FACTS\n${BAR}`, before: `\n\n${BAR}EXISTING SESSION FACTS`, end: 'first' },
-  { after: `by statement similarity)\n${BAR}`, before: OUTPUT, end: 'last' },
+const FACT: readonly Template[] = [
+  {
+    slots: mergeSlots(
+      ['NEW SESSION FACTS', 'EXISTING SESSION FACTS', 'by statement similarity)'],
+      OUTPUTS[0],
+    ),
+    sha256: 'aabb40ccee5a8b4892e9ce47d38f3de9ae4a0c7521faed8680fc876a145ecedf',
+  },
+  {
+    slots: mergeSlots(
+      [
+        'NEW SESSION FACTS',
+        'EXISTING SESSION FACTS',
+        '（按每条新 fact 的 statement similarity 检索）',
+      ],
+      OUTPUTS[1],
+    ),
+    sha256: 'e45484ac99227b76b9792d90ad5b6605bef0134100de1af4b0e2804b52d39a5b',
+  },
 ];
 
 export function readExperienceMerge(messages: readonly ChatMessage[]): MergePrompt | undefined {
-  const [drafts, candidates] = cut(messages, EXPERIENCE_SLOTS, EXPERIENCE_SHA256) ?? [];
+  const [drafts, candidates] = cut(messages, EXPERIENCE) ?? [];
   if (drafts === undefined || candidates === undefined) return undefined;
   return readMerge(drafts.split('\n\n').map(readDraftBlock), candidates, 'experience_id');
 }
 
 export function readFactMerge(messages: readonly ChatMessage[]): MergePrompt | undefined {
-  const [drafts, candidates] = cut(messages, FACT_SLOTS, FACT_SHA256) ?? [];
+  const [drafts, candidates] = cut(messages, FACT) ?? [];
   if (drafts === undefined || candidates === undefined) return undefined;
   return readMerge(drafts.split('\n').map(readFactDraft), candidates, 'fact_id');
 }
 
-const SUMMARY_SLOTS: readonly Slot[] = [
-  { after: `ENTRIES\n${BAR}`, before: `\n\n${BAR}OUTPUT (the summary itself`, end: 'last' },
+function summarySlots(output: string): readonly Slot[] {
+  return [{ after: `ENTRIES\n${BAR}`, before: `\n\n${BAR}${output}`, end: 'last' }];
+}
+
+const SUMMARY: readonly Template[] = [
+  {
+    slots: summarySlots('OUTPUT (the summary itself'),
+    sha256: 'c9ece2aa28a43773cb95955d6dcadd808cbc2d5295a2d78ef984839163058384',
+  },
+  {
+    slots: summarySlots('OUTPUT（只输出 summary 本身'),
+    sha256: '6b0aeecfac551615a7d49f86fd77f6e2ac701fceb006ff521cb5c9bd3094a64b',
+  },
 ];
 const NEXT_ENTRY = /\n(?=\((?:\d{4}-\d{2}-\d{2}|now)\) )/;
 
 /** `(day) statement` each, oldest first. */
 export function readSummary(messages: readonly ChatMessage[]): readonly string[] | undefined {
-  const [entries] = cut(messages, SUMMARY_SLOTS, SUMMARY_SHA256) ?? [];
+  const [entries] = cut(messages, SUMMARY) ?? [];
   return entries?.split(NEXT_ENTRY);
 }
 
 function cut(
   messages: readonly ChatMessage[],
-  slots: readonly Slot[],
-  hash: string,
+  templates: readonly Template[],
 ): readonly string[] | undefined {
   const text = soleUserText(messages);
-  return text === undefined ? undefined : cutTemplate(text, slots, [hash]);
+  return text === undefined ? undefined : cutOneOf(text, templates);
 }
 
 type Fields = Readonly<Record<string, string>>;
