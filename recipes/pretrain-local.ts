@@ -55,8 +55,8 @@ const { values: flags } = parseArgs({
     seed: { type: 'string', default: '1' },
     threads: { type: 'string', default: '2' },
     'trunk-tokens': { type: 'string', default: '12000000' },
-    'polish-tokens': { type: 'string', default: '18000000' },
-    'tuning-tokens': { type: 'string', default: '2000000' },
+    'polish-tokens': { type: 'string', default: '15000000' },
+    'tuning-tokens': { type: 'string', default: '1500000' },
     'eval-users': { type: 'string', default: '20' },
   },
 });

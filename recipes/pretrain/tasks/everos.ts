@@ -11,15 +11,17 @@ import {
 } from '../../../src/harness/adapters/everos/prompts.ts';
 import {
   checkBoundary,
-  checkFirstProfile,
-  checkProfileUpdate,
   episodeStage,
   factsStage,
   renderBoundaryView,
   renderEpisodeView,
   renderFactsView,
-  renderProfileView,
 } from '../../../src/harness/adapters/everos/stages.ts';
+import {
+  checkFirstProfile,
+  checkProfileUpdate,
+  renderProfileView,
+} from '../../../src/harness/adapters/everos/stages-profile.ts';
 import { composeJson } from '../../../src/harness/json-answer.ts';
 import type { Extraction, Merge } from './contract.ts';
 import { joined, parted } from './memories.ts';

@@ -1,6 +1,7 @@
 /** EverOS as the held-out harness: evaluated, never trained on unless told twice. */
 import type { BridgeSpec, PythonEnvironment } from '../../bridge/contract.ts';
-import { boundaryStage, episodeStage, factsStage, profileStage } from './stages.ts';
+import { boundaryStage, episodeStage, factsStage } from './stages.ts';
+import { profileCompactStage, profileStage } from './stages-profile.ts';
 
 export const everosEnvironment: PythonEnvironment = {
   name: 'everos',
@@ -19,7 +20,7 @@ export const everosSpec: BridgeSpec = {
   environment: everosEnvironment,
   script: 'bridges/everos/bridge.py',
   settings: {},
-  stages: [boundaryStage, episodeStage, factsStage, profileStage],
+  stages: [boundaryStage, episodeStage, factsStage, profileStage, profileCompactStage],
   requiredStages: [boundaryStage.name, episodeStage.name],
   heldOut: true,
   scenes: ['chat', 'working', 'coding'],

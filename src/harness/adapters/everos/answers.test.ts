@@ -1,12 +1,7 @@
 /** Answers of EverOS's stages: what its parsers would drop, cut or ignore is malformed. */
 import { expect, test } from 'vitest';
-import {
-  checkBoundary,
-  checkFirstProfile,
-  checkProfileUpdate,
-  episodeStage,
-  factsStage,
-} from './stages.ts';
+import { checkBoundary, episodeStage, factsStage } from './stages.ts';
+import { checkCompact, checkFirstProfile, checkProfileUpdate } from './stages-profile.ts';
 
 const talk = { newMessages: ['[1] a', '[2] b', '[3] c'] };
 
@@ -88,4 +83,19 @@ test('an update keeps what it does not name; indices must be there, and before a
   ] as const) {
     expect(checkProfileUpdate(answer, current)).toEqual({ kind: 'malformed', reasons: [reason] });
   }
+});
+
+test('a compacted profile takes the place of the whole one', () => {
+  const item = { category: 'home', description: 'lives in Oslo', evidence: '' };
+  const profile = { explicit_info: [item, { ...item, category: 'work' }], implicit_traits: [] };
+  const kept = { explicit_info: [item], implicit_traits: [], compact_note: 'merged' };
+  expect(checkCompact(JSON.stringify(kept), profile)).toEqual({
+    kind: 'well-formed',
+    operations: [
+      { kind: 'remove', id: 'explicit_info/0' },
+      { kind: 'remove', id: 'explicit_info/1' },
+      { kind: 'add', text: 'home: lives in Oslo' },
+    ],
+  });
+  expect(checkCompact('{"explicit_info":[]}', profile)).toMatchObject({ kind: 'malformed' });
 });

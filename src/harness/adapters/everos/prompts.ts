@@ -8,6 +8,7 @@ const BOUNDARY_SHA256 = 'ebc45cd1bc0d642ffeb0bd520eb00d418d0dd45eea7ed321efda9b0
 const EPISODE_SHA256 = '1c1f9ffde2cd09e56bd088436b25fc7d1d88fda52a414a82e2ea82f529ccd89f';
 const FACTS_SHA256 = '727b3d69923dc1064938757cd0edf1c7a2bbd37756e5ca4372f5d4011b21a4a4';
 const PROFILE_SHA256 = '23f1e294cfbc43957729123863235a148120fda3425f4c0bbcb958649ebd964f';
+const COMPACT_SHA256 = '7e1aa33734a7d6aed4bcdc53c2fd53b5769473df12e8336e7cfae3c8ca5b74ce';
 const UPDATE_SHA256 = '17ced36542abac1c9418208f2db3840729fe88ef48cec3645a367471b9e7b7b5';
 
 export interface BoundaryPrompt {
@@ -77,9 +78,11 @@ export const PROFILE_TYPES = ['explicit_info', 'implicit_traits'] as const;
 export type ProfileType = (typeof PROFILE_TYPES)[number];
 export type ProfileItem = Readonly<Record<string, string>>;
 
+export type Profile = Readonly<Record<ProfileType, readonly ProfileItem[]>>;
+
 export interface ProfilePrompt {
   /** Absent while there is no profile yet. */
-  readonly current: Readonly<Record<ProfileType, readonly ProfileItem[]>> | undefined;
+  readonly current: Profile | undefined;
   /** `[time] speaker: text` each. */
   readonly newMessages: readonly string[];
 }
@@ -121,6 +124,25 @@ function readProfileUpdate(messages: readonly ChatMessage[]): ProfilePrompt | un
   const [explicit_info, implicit_traits] = [readItems(explicit), readItems(implicit)];
   if (explicit_info === undefined || implicit_traits === undefined) return undefined;
   return { current: { explicit_info, implicit_traits }, newMessages: log.split(NEXT_RECORD) };
+}
+
+const COMPACT_SLOTS: readonly Slot[] = [
+  { after: 'The current user profile has ', before: ' items (explicit_info', end: 'first' },
+  {
+    after: '\n\nCurrent Profile:\n',
+    before: '\n\n**IMPORTANT**: Output must have explicit_info',
+    end: 'last',
+  },
+];
+const profileSchema = z.strictObject({
+  explicit_info: z.array(itemSchema),
+  implicit_traits: z.array(itemSchema),
+});
+
+/** The profile that has grown too long. */
+export function readCompact(messages: readonly ChatMessage[]): Profile | undefined {
+  const [, json] = cut(messages, COMPACT_SLOTS, COMPACT_SHA256) ?? [];
+  return json === undefined ? undefined : profileSchema.safeParse(parseJson(json)).data;
 }
 
 /** `[index] {json}` a line: JSON has no line break, so no item can break out of its line. */

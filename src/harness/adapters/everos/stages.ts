@@ -1,26 +1,18 @@
-/** EverOS's four calls a write: cut the conversation, narrate each piece, list its facts, keep the user's profile. */
+/** EverOS's calls about the conversation: cut it, narrate each piece, list its facts. */
 import { z } from 'zod';
 import type { ChatMessage } from '../../../core/chat.ts';
-import type {
-  AnswerVerdict,
-  RequestedOperation,
-  Stage,
-  StageRequest,
-} from '../../../core/stage.ts';
-import { composeJson, malformed, readShapedAnswer, type Shaped } from '../../json-answer.ts';
+import type { AnswerVerdict, Stage } from '../../../core/stage.ts';
+import { malformed } from '../../json-answer.ts';
 import { promptStage } from '../../prompt-stage.ts';
-import { numbered, sectionView } from '../../section-view.ts';
+import { sectionView } from '../../section-view.ts';
+import { escapeBraces, readBraced } from './braces.ts';
 import {
   type BoundaryPrompt,
   type EpisodePrompt,
   type FactsPrompt,
-  PROFILE_TYPES,
-  type ProfileItem,
-  type ProfilePrompt,
   readBoundary,
   readEpisode,
   readFacts,
-  readProfile,
 } from './prompts.ts';
 
 /** `<|everos.boundary|>`, `<|new|>[position] [time] speaker: text…` */
@@ -127,165 +119,3 @@ export const factsStage: Stage = {
   compose: (texts) =>
     escapeBraces({ atomic_facts: { time: 'unknown', atomic_fact: texts.slice(1) } }),
 };
-
-/** `<|everos.profile|>`, `<|profile|>type position fields…<|new|>[time] speaker: text…` */
-export function renderProfileView({ current, newMessages }: ProfilePrompt): ChatMessage[] {
-  const items = PROFILE_TYPES.flatMap((type) =>
-    numbered((current?.[type] ?? []).map((item) => Object.values(item).join(' | '))).map(
-      (line) => `${type} ${line}`,
-    ),
-  );
-  return sectionView('<|everos.profile|>', [
-    ['<|profile|>', items],
-    ['<|new|>', newMessages],
-  ]);
-}
-
-const explicitSchema = z.strictObject({
-  category: z.string().min(1),
-  description: z.string().min(1),
-  evidence: z.string(),
-});
-const implicitSchema = z.strictObject({
-  trait: z.string().min(1),
-  description: z.string().min(1),
-  basis: z.string(),
-  evidence: z.string(),
-});
-const firstProfileAnswer = z.strictObject({
-  explicit_info: z.array(explicitSchema),
-  implicit_traits: z.array(implicitSchema),
-});
-const typeSchema = z.enum(PROFILE_TYPES);
-const profileOperation = z.union([
-  z.strictObject({ action: z.literal('none') }),
-  z.strictObject({
-    action: z.literal('add'),
-    type: z.literal('explicit_info'),
-    data: explicitSchema,
-  }),
-  z.strictObject({
-    action: z.literal('add'),
-    type: z.literal('implicit_traits'),
-    data: implicitSchema,
-  }),
-  z.strictObject({
-    action: z.literal('update'),
-    type: typeSchema,
-    index: z.int().nonnegative(),
-    data: z.record(z.string(), z.string()),
-  }),
-  z.strictObject({
-    action: z.literal('delete'),
-    type: typeSchema,
-    index: z.int().nonnegative(),
-    reason: z.string().optional(),
-  }),
-]);
-type ProfileOperation = z.infer<typeof profileOperation>;
-const profileUpdateAnswer = z.strictObject({
-  operations: z.array(profileOperation),
-  update_note: z.string().optional(),
-});
-
-const profile = promptStage('profile', readProfile, renderProfileView);
-
-export const profileStage: Stage = {
-  ...profile.stage,
-  read: readProfileRequest,
-  check: (answer, messages) => {
-    const { current } = profile.promptOf(messages);
-    return current === undefined ? checkFirstProfile(answer) : checkProfileUpdate(answer, current);
-  },
-  compose: (_texts, messages) => {
-    return profile.promptOf(messages).current === undefined
-      ? JSON.stringify({ explicit_info: [], implicit_traits: [] })
-      : JSON.stringify({ operations: [{ action: 'none' }], update_note: '' });
-  },
-};
-
-function readProfileRequest(messages: readonly ChatMessage[]): StageRequest {
-  const { current, newMessages } = profile.promptOf(messages);
-  const existingMemories = PROFILE_TYPES.flatMap((type) =>
-    (current?.[type] ?? []).map((item, i) => ({ id: idOf(type, i), text: profileText(item) })),
-  );
-  return { newMessages, existingMemories };
-}
-
-export function checkFirstProfile(answer: string): AnswerVerdict {
-  const read = readBraced(answer, firstProfileAnswer);
-  if (read.kind === 'malformed') return malformed(...read.reasons);
-  const items = [...read.value.explicit_info, ...read.value.implicit_traits];
-  return {
-    kind: 'well-formed',
-    operations: items.map((item) => ({ kind: 'add', text: profileText(item) })),
-  };
-}
-
-/** An unknown index is ignored; a deletion moves the indices of the operations after it. */
-export function checkProfileUpdate(
-  answer: string,
-  current: NonNullable<ProfilePrompt['current']>,
-): AnswerVerdict {
-  const read = readBraced(answer, profileUpdateAnswer, ['action']);
-  if (read.kind === 'malformed') return malformed(...read.reasons);
-  const { operations } = read.value;
-  const touched = operations.flatMap((one) => ('index' in one ? [one] : []));
-  if (touched.some(({ type, index }) => current[type][index] === undefined)) {
-    return malformed('unknown-id');
-  }
-  const names = touched.map(({ type, index }) => idOf(type, index));
-  const deleted = operations.findIndex(({ action }) => action === 'delete');
-  const shifted = deleted !== -1 && operations.slice(deleted + 1).some((one) => 'index' in one);
-  if (new Set(names).size < names.length || shifted) return malformed('schema-invalid');
-  return { kind: 'well-formed', operations: operations.map((one) => requestOf(one, current)) };
-}
-
-function requestOf(
-  operation: ProfileOperation,
-  current: NonNullable<ProfilePrompt['current']>,
-): RequestedOperation {
-  switch (operation.action) {
-    case 'none':
-      return { kind: 'none' };
-    case 'add':
-      return { kind: 'add', text: profileText(operation.data) };
-    case 'update': {
-      const { type, index, data } = operation;
-      const text = profileText({ ...current[type][index], ...data });
-      return { kind: 'update', id: idOf(type, index), text };
-    }
-    case 'delete':
-      return { kind: 'remove', id: idOf(operation.type, operation.index) };
-    default:
-      return operation satisfies never;
-  }
-}
-
-/** As the bridge lists an item. */
-function profileText({ category, trait, description }: ProfileItem): string {
-  return `${category ?? trait}: ${description}`;
-}
-
-function idOf(type: string, index: number): string {
-  return `${type}/${index}`;
-}
-
-/** Braces inside of a string derail the framework's own search for the JSON; as escapes they pass. */
-function readBraced<T>(
-  answer: string,
-  schema: z.ZodType<T>,
-  operationKeys: readonly string[] = [],
-): Shaped<T> {
-  const literals = answer.match(/"(?:[^"\\]|\\.)*"/g) ?? [];
-  if (literals.some((literal) => /[{}]/.test(literal))) {
-    return { kind: 'malformed', reasons: ['unparsable'] };
-  }
-  return readShapedAnswer(answer, schema, operationKeys);
-}
-
-function escapeBraces(value: object): string {
-  return composeJson(value).replace(/"(?:[^"\\]|\\.)*"/g, (literal) =>
-    literal.replace(/[{}]/g, (brace) => `\\u00${brace.charCodeAt(0).toString(16)}`),
-  );
-}
