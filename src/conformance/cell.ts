@@ -4,9 +4,10 @@ import type { ChatMessage } from '../core/chat.ts';
 import { FaultError } from '../core/outcome.ts';
 import type { Stage } from '../core/stage.ts';
 import { forkBank } from '../harness/fork.ts';
+import { faultOr } from '../rollout/write-chunk.ts';
 import type { UpstreamReply } from '../testing/scripted-upstream.ts';
 import type { FaultCell } from './certificate.ts';
-import { conclude } from './conclude.ts';
+import { conclude, messageOf, SAID_CHARACTERS } from './conclude.ts';
 import { type EmbeddingFailure, startEmbeddingRelay } from './embedding-relay.ts';
 import { type Lab, nearTexts, type OpenBank, type Reply, textsOf } from './lab.ts';
 
@@ -61,6 +62,37 @@ export async function runCell(lab: Lab, parent: string, plan: CellPlan): Promise
     state: concluded === 'ok' ? await stateOf(open) : undefined,
     asked: met.asked,
     embeddings,
+  };
+}
+
+/** A question whose embedding fails, on a copy of the parent bank: a block that lacks what it asks for is no answer. */
+export async function runReading(
+  lab: Lab,
+  parent: string,
+  failure: EmbeddingFailure,
+): Promise<Pick<Cell, 'frameworkSaid' | 'storeShows' | 'concluded'> & { readonly whole: boolean }> {
+  const dir = lab.newDirectory();
+  await forkBank(parent, dir);
+  await using relay = await startEmbeddingRelay();
+  await using open = await lab.open(dir, (slot) => ({
+    embeddings: relay.before(slot.embeddings),
+  }));
+  const { bank, slot } = open;
+  const before = await bank.list();
+  slot.setPurpose('retrieve');
+  const [question = ''] = nearTexts(CELL_MEMORIES);
+  relay.fail(failure);
+  const found = await faultOr(() => bank.retrieve(question));
+  const reached = relay.requests > 0;
+  relay.fail();
+  const failed = found instanceof FaultError;
+  const concluded = failed ? `fault: ${found.boundary}` : 'ok';
+  const after = await listingOf(open);
+  return {
+    frameworkSaid: failed ? messageOf(found).slice(0, SAID_CHARACTERS) : 'resolved',
+    storeShows: after === undefined ? 'cannot be listed' : differenceText(before, after),
+    concluded: reached ? concluded : 'not reached',
+    whole: !failed && found === (await bank.retrieve(question)),
   };
 }
 

@@ -59,17 +59,20 @@ test('a stage that no write reaches is named, and what was tried still counts', 
   const { obligations } = await certify({ ...createMemoryHarness(), stages: [keepStage, ghost] });
   const { status, detail } = obligations.find(({ name }) => name === 'no silent loss') ?? {};
   expect(status).toBe('held');
-  expect(detail).toContain('9 of 28 cells tried; stages not reached: ghost, embedding');
+  expect(detail).toContain('9 of 30 cells tried; stages not reached: ghost, embedding');
 });
 
-test('a failing embedding is met by the first request, by later ones, and by the last', async () => {
+test('a failing embedding is met by a write’s first request, by later ones, by its last, and by a reading', async () => {
   const certificate = await certify(createMemoryHarness({ embeds: true }));
   expect(violated(certificate)).toEqual(UNCLAIMED);
   const cells = certificate.faultCells.filter(({ stage }) => stage === 'embedding');
   const met = (storeShows: string) => ['no vector', storeShows, 'fault: embedder'];
   expect(
     cells.map(({ frameworkSaid, storeShows, concluded }) => [frameworkSaid, storeShows, concluded]),
-  ).toEqual([1, 2].flatMap(() => [met('unchanged'), met('1 add'), met('3 add')]));
+  ).toEqual([
+    ...[1, 2].flatMap(() => [met('unchanged'), met('1 add'), met('3 add')]),
+    ...[1, 2].map(() => met('unchanged')),
+  ]);
 });
 
 const misbehaving =
@@ -116,6 +119,11 @@ test.each<[string, () => Harness, string]>([
       ...createMemoryHarness({ embeds: true, misbehave: misbehaving('write', 'skip-unembedded') }),
       effectOf: (calls) => ({ requests: [], optional: calls.flatMap(textsAsked) }),
     }),
+    'no silent loss',
+  ],
+  [
+    'a question without a vector that finds nothing',
+    () => createMemoryHarness({ embeds: true, misbehave: misbehaving('retrieve', 'find-nothing') }),
     'no silent loss',
   ],
   ['a provider fault that is called another', () => wrapped(blind), 'attribution'],

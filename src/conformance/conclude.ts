@@ -5,7 +5,7 @@ import { FaultError } from '../core/outcome.ts';
 import { writeChunk } from '../rollout/write-chunk.ts';
 import type { Lab, OpenBank } from './lab.ts';
 
-const SAID_CHARACTERS = 160;
+export const SAID_CHARACTERS = 160;
 
 export interface Conclusion {
   /** `resolved`, or what the write rejected with. */

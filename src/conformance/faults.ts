@@ -2,7 +2,7 @@
 import type { ChatMessage } from '../core/chat.ts';
 import type { Stage } from '../core/stage.ts';
 import type { UpstreamReply } from '../testing/scripted-upstream.ts';
-import { CELL_MEMORIES, type Cell, type Injection, runCell } from './cell.ts';
+import { CELL_MEMORIES, type Cell, type Injection, runCell, runReading } from './cell.ts';
 import type { FaultCell, ObligationResult } from './certificate.ts';
 import { messageOf } from './conclude.ts';
 import { EMBEDDING, type JudgedCell, judgeCells } from './judge-cells.ts';
@@ -49,16 +49,17 @@ interface EmbeddingInjection {
 }
 
 /** A framework embeds what it looks for, what it stores, or both: what fails late meets another part of it. */
-const EMBEDDING_FAILURES: readonly EmbeddingInjection[] = (
-  [
-    ['HTTP 500', { kind: 'status', status: 500 }],
-    ['cut connection', { kind: 'cut' }],
-  ] as const
-).flatMap(([injected, reply]) => [
-  { injected, reply, from: () => 1 },
-  { injected: `${injected} from the second on`, reply, from: () => 2 },
-  { injected: `${injected} at the last`, reply, from: (n) => (n > 2 ? n : undefined) },
-]);
+const EMBEDDING_FAILURES: readonly (readonly [string, UpstreamReply])[] = [
+  ['HTTP 500', { kind: 'status', status: 500 }],
+  ['cut connection', { kind: 'cut' }],
+];
+const EMBEDDING_INJECTIONS: readonly EmbeddingInjection[] = EMBEDDING_FAILURES.flatMap(
+  ([injected, reply]) => [
+    { injected, reply, from: () => 1 },
+    { injected: `${injected} from the second on`, reply, from: () => 2 },
+    { injected: `${injected} at the last`, reply, from: (n) => (n > 2 ? n : undefined) },
+  ],
+);
 
 function misnamed(
   stage: Stage,
@@ -97,6 +98,7 @@ export async function injectFaults(lab: Lab, onCell: () => void): Promise<FaultR
   const judged = [
     ...(await failStages(lab, started, onCell)),
     ...(await failEmbeddings(lab, started, onCell)),
+    ...(await failReadings(lab, started.parent, onCell)),
   ];
   const trouble =
     broken && `a sound write was concluded ${broken.concluded}: ${broken.frameworkSaid}`;
@@ -132,7 +134,7 @@ async function failEmbeddings(
   const control = controls.at(-1);
   if (control === undefined) throw new Error('there is no control');
   const judged: JudgedCell[] = [];
-  for (const { injected, reply: failure, from: place } of EMBEDDING_FAILURES) {
+  for (const { injected, reply: failure, from: place } of EMBEDDING_INJECTIONS) {
     const { reply, cell: sound } = control;
     const from = place(sound.embeddings);
     const cell: Cell =
@@ -140,6 +142,18 @@ async function failEmbeddings(
         ? { ...sound, concluded: 'not reached' }
         : await runCell(lab, parent, { reply, embedding: { reply: failure, from } });
     judged.push(judgedCell(cell, sound, { stage: EMBEDDING, injected, failing: 'embedding' }));
+    onCell();
+  }
+  return judged;
+}
+
+/** A framework that finds nothing for want of a vector would be taken for a bank that holds nothing. */
+async function failReadings(lab: Lab, parent: string, onCell: () => void): Promise<JudgedCell[]> {
+  const judged: JudgedCell[] = [];
+  for (const [failure, reply] of EMBEDDING_FAILURES) {
+    const { whole, ...said } = await runReading(lab, parent, { reply, from: 1 });
+    const cell = { stage: EMBEDDING, injected: `${failure} while reading`, ...said };
+    judged.push({ cell, failing: 'embedding', whole });
     onCell();
   }
   return judged;
@@ -178,7 +192,11 @@ function controlOf(controls: readonly Control[], { name }: Stage): Control {
 }
 
 export function faultCellCount(lab: Lab): number {
-  return lab.harness.stages.length * INJECTIONS.length + EMBEDDING_FAILURES.length;
+  return (
+    lab.harness.stages.length * INJECTIONS.length +
+    EMBEDDING_INJECTIONS.length +
+    EMBEDDING_FAILURES.length
+  );
 }
 
 /** Holds memories that the next write's are near to, so that stages which merge are reached. */

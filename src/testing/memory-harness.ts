@@ -37,7 +37,9 @@ export type Misbehaviour =
   /** A text that cannot be embedded is left out, and the write reports success. */
   | 'skip-unembedded'
   /** A text that cannot be embedded is stored and never found, and the write reports success. */
-  | 'hide-unembedded';
+  | 'hide-unembedded'
+  /** A question that cannot be embedded finds nothing. */
+  | 'find-nothing';
 
 export interface Moment {
   readonly operation: 'open' | 'write' | 'list' | 'retrieve';
@@ -47,7 +49,7 @@ export interface Moment {
 
 export interface MemoryHarnessOptions {
   readonly configuration?: string;
-  /** Every text that is stored is embedded first; without this no embedding call is made. */
+  /** Every text that is stored, and every question, is embedded first; without this no embedding call is made. */
   readonly embeds?: boolean;
   readonly misbehave?: (moment: Moment) => Misbehaviour | undefined;
 }
@@ -135,8 +137,11 @@ class MemoryBank implements Bank {
   }
 
   async retrieve(question: string): Promise<string> {
-    if (this.#trouble('retrieve') === 'store-question') {
-      this.#store({ kind: 'add', text: question });
+    const trouble = this.#trouble('retrieve');
+    if (trouble === 'store-question') this.#store({ kind: 'add', text: question });
+    if (this.#shared.embeds && !(await embeds(this.#options.embeddings, question))) {
+      if (trouble === 'find-nothing') return '';
+      throw new FaultError('embedder', 'no vector');
     }
     return this.#memories
       .map(({ text }) => text)
