@@ -167,6 +167,7 @@ function describe(directory: string, run: StoredRun): string {
     `seed ${manifest.seed}, preset ${manifest.preset}; ${versions.join(', ')}`,
     `data ${manifest.dataHash}, start weights ${manifest.startWeightsHash}`,
     ...(steps.length === 0 ? [] : [stepsTable(steps)]),
+    ...configurationTables(steps),
     alarms.length === 0 ? 'no alarms' : 'alarms:',
     ...alarms.map(
       (alarm) => `  ${alarm.at} step ${String(alarm['step'])}: ${String(alarm['message'])}`,
@@ -184,6 +185,25 @@ function stepsTable(steps: readonly StepRecord[]): string {
     table.push([step.step, outcomeOf(step), rowsOf(step.rows), ...numbers, faultsOf(step)]);
   }
   return table.toString();
+}
+
+/** What differs between frameworks, where there are several: a table each, a column a configuration. */
+const BY_CONFIGURATION = ['chunkScore', 'malformedCalls'] as const;
+
+function configurationTables(steps: readonly StepRecord[]): string[] {
+  return BY_CONFIGURATION.flatMap((metric) => {
+    const start = `${metric}/`;
+    const names = steps
+      .flatMap(({ metrics }) => Object.keys(metrics))
+      .flatMap((name) => (name.startsWith(start) ? [name.slice(start.length)] : []));
+    const configurations = [...new Set(names)];
+    if (configurations.length === 0) return [];
+    const table = plainTable(['step', ...configurations]);
+    for (const { step, metrics } of steps) {
+      table.push([step, ...configurations.map((name) => number(metrics[`${start}${name}`]))]);
+    }
+    return [`${metric} by configuration:`, table.toString()];
+  });
 }
 
 function outcomeOf({ outcome }: StepRecord): string {

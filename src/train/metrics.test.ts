@@ -1,7 +1,7 @@
 /** What a step's line says: a term that does not exist is left out, never counted as 0. */
 import { expect, test } from 'vitest';
 import { sampleCall, sampleRollout } from '../testing/sample-records.ts';
-import { distinctBanks, scoreMetrics } from './metrics.ts';
+import { distinctBanks, scoreMetrics, withConfigurations } from './metrics.ts';
 
 const score = { pen: 0, malformed: 0, voidedTerms: [], score: 0 };
 
@@ -39,4 +39,12 @@ test('faulted rollouts and calls made while reading count in no mean', () => {
     malformedWrites: 0,
   });
   expect(distinctBanks([[valid, lost]])).toBe(1);
+});
+
+test('of several configurations each has its own columns; one alone has none', () => {
+  const of = (configuration: string, total: number) => sampleRollout({ configuration, total });
+  const both = withConfigurations([of('mem0', 1), of('memos', 3), of('memos', 5)], scoreMetrics);
+  expect(both).toMatchObject({ total: 3, 'total/mem0': 1, 'total/memos': 4 });
+  const alone = withConfigurations([of('mem0', 1)], scoreMetrics);
+  expect(Object.keys(alone).filter((name) => name.includes('/'))).toEqual([]);
 });

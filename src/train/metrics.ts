@@ -30,6 +30,24 @@ export function scoreMetrics(rollouts: readonly CreditedRollout[]): Metrics {
 }
 
 /**
+ * The same again for each configuration, as `name/configuration`, where a step has more than one: what one framework
+ * makes hard must not hide in a mean.
+ */
+export function withConfigurations(
+  rollouts: readonly CreditedRollout[],
+  metricsOf: (rollouts: readonly CreditedRollout[]) => Metrics,
+): Metrics {
+  const names = [...new Set(rollouts.map(({ configuration }) => configuration))];
+  const columns = names.flatMap((configuration) => {
+    const own = rollouts.filter((rollout) => rollout.configuration === configuration);
+    return Object.entries(metricsOf(own)).map(
+      ([name, value]) => [`${name}/${configuration}`, value] as const,
+    );
+  });
+  return { ...metricsOf(rollouts), ...(names.length > 1 && Object.fromEntries(columns)) };
+}
+
+/**
  * Share of different banks among a group's rollouts after a chunk, mean over columns: how far the states under one
  * baseline have drifted apart.
  */

@@ -9,7 +9,7 @@ import { admitStep, assertAllPresent } from './admit.ts';
 import { askTeacher } from './ask-teacher.ts';
 import { toChunkWindows } from './chunk-windows.ts';
 import { commitStep, reportMetrics } from './commit.ts';
-import { writeMetrics } from './metrics.ts';
+import { withConfigurations, writeMetrics } from './metrics.ts';
 import type { OpdOptions } from './options.ts';
 import type { OpdParts, TrainEnd } from './parts.ts';
 import { chooseCandidate } from './promote.ts';
@@ -32,7 +32,7 @@ export async function trainOpd(run: Run, parts: OpdParts, options: OpdOptions): 
     const written = rows.map(({ finished_G }) => finished_G.map(({ rollout }) => rollout));
     assertAllPresent(plan, written.flat(), groupSize);
     const rollouts = written.flat().map(withoutExam);
-    const metrics = writeMetrics(rollouts);
+    const metrics = withConfigurations(rollouts, writeMetrics);
 
     // 2. Admit: a platform that failed too often must not teach.
     const admission = admitStep(written.flat(), options.faults);

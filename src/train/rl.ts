@@ -9,7 +9,7 @@ import { scoreGroup } from '../reward/score-rollout.ts';
 import type { Run } from '../store/run.ts';
 import { admitStep, assertAllPresent } from './admit.ts';
 import { commitStep, reportMetrics } from './commit.ts';
-import { distinctBanks, scoreMetrics } from './metrics.ts';
+import { distinctBanks, scoreMetrics, withConfigurations } from './metrics.ts';
 import type { RlOptions } from './options.ts';
 import type { RlParts, TrainEnd } from './parts.ts';
 import { chooseBest } from './promote.ts';
@@ -43,7 +43,7 @@ export async function trainRl(run: Run, parts: RlParts, options: RlOptions): Pro
     const rollouts = credited.flat();
     const gauges = creditGauges(credited);
     const metrics = {
-      ...scoreMetrics(rollouts),
+      ...withConfigurations(rollouts, scoreMetrics),
       ...gaugeMetrics(gauges),
       distinctBanks: distinctBanks(credited),
     };
