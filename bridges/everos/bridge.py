@@ -56,6 +56,8 @@ class EverosBridge(Bridge):
             "EVEROS_EMBEDDING__MODEL": embeddings["model"],
             "EVEROS_EMBEDDING__API_KEY": embeddings["apiKey"],
             "EVEROS_EMBEDDING__BASE_URL": embeddings["baseUrl"],
+            # The gateway does the retrying.
+            "EVEROS_EMBEDDING__MAX_RETRIES": "0",
             "EVEROS_EMBEDDING__DIM": str(embeddings["dimensions"]),
             "EVEROS_MEMORIZE__MODE": "chat",
             "EVEROS_MEMORY__TIMEZONE": "UTC",

@@ -21,10 +21,11 @@ afterEach(async () => {
   await rm(root, { recursive: true, force: true });
 });
 
+/** The time-out is for "time-out" alone: on a busy machine a sound answer took more than 100 ms. */
 async function certify(harness: Harness): Promise<Certificate> {
   const retry = { attempts: 1, baseDelayMs: 1, maxDelayMs: 1, maxRetryAfterMs: 1 };
   await using gateway = await createGateway({ embedder: toyEmbedder, retry });
-  return await checkHarness({ harness, gateway, root, memories: 21, timeoutMs: 100, watchMs: 20 });
+  return await checkHarness({ harness, gateway, root, memories: 21, timeoutMs: 300, watchMs: 20 });
 }
 
 function violated({ obligations }: Certificate): string[] {

@@ -28,6 +28,8 @@ const BAD_ANSWERS: Injections = {
   'duplicate id': (stage, messages) => misnamed(stage, messages, 'duplicate-id'),
 };
 
+const MISNAMED = new Set(['unknown id', 'duplicate id']);
+
 const PROVIDER_FAILURES: Injections = {
   'HTTP 400': status(400),
   'HTTP 429': status(429),
@@ -117,7 +119,11 @@ async function failStages(
   for (const stage of lab.harness.stages) {
     const { reply, cell: control } = controlOf(controls, stage);
     for (const [failing, injected, inject] of INJECTIONS) {
-      const cell = await runCell(lab, parent, { reply, injection: { stage, inject } });
+      // A write for what the stage cannot answer would only repeat the control.
+      const cell: Cell =
+        stage.misname === undefined && MISNAMED.has(injected)
+          ? { ...control, concluded: 'no such answer' }
+          : await runCell(lab, parent, { reply, injection: { stage, inject } });
       judged.push(judgedCell(cell, control, { stage: stage.name, injected, failing }));
       onCell();
     }
