@@ -105,7 +105,7 @@ export type StackConfig = z.infer<typeof stackConfigSchema>;
 
 export const samplingConfigSchema = z.strictObject({
   temperature: z.number().nonnegative().default(1),
-  maxTokens: z.int().positive().default(160),
+  maxTokens: z.int().positive().default(256),
   /** Tokens of prompt and answer, in place of the policy's own `max_position_embeddings`. */
   contextLength: z.int().positive().optional(),
 });
