@@ -7,6 +7,7 @@ import type { Gateway, Writer } from '../gateway/contract.ts';
 import { createGateway } from '../gateway/gateway.ts';
 import { createPool } from '../lib/pool.ts';
 import { createMemoryHarness, type Misbehaviour, type Moment } from '../testing/memory-harness.ts';
+import { sampleCall } from '../testing/sample-records.ts';
 import { createScratch } from '../testing/scratch.ts';
 import { toyEmbedder, toyTokenizer } from '../testing/toy-tokens.ts';
 import { createToyWorld } from '../testing/toy-world.ts';
@@ -172,6 +173,31 @@ test('a request that is still in flight after the exam is a platform fault, not 
   const { rollout } = await roll(parts(undefined, { gateway: reading, onRetry }));
   expect(rollout.outcome.kind).toBe('ok');
   expect(told).toEqual(['gateway']);
+});
+
+test('a question whose embedding failed is a fault, though the framework answered', async () => {
+  const outcome = { kind: 'fault' as const, boundary: 'embedder' as const, message: 'no vector' };
+  const failing: Gateway = {
+    ...gateway,
+    openSlot: (options) => {
+      const slot = gateway.openSlot(options);
+      const [take, setPurpose] = [slot.take.bind(slot), slot.setPurpose.bind(slot)];
+      let purpose = 'write';
+      slot.setPurpose = (next) => {
+        purpose = next;
+        setPurpose(next);
+      };
+      slot.take = () => {
+        const calls = take();
+        return purpose === 'retrieve'
+          ? [...calls, sampleCall({ purpose: 'retrieve', stage: 'embeddings', outcome })]
+          : calls;
+      };
+      return slot;
+    },
+  };
+  const { rollout } = await roll(parts(undefined, { gateway: failing, maxRetries: 0 }));
+  expect(rollout.outcome).toMatchObject({ kind: 'fault', boundary: 'embedder' });
 });
 
 test.each([

@@ -104,9 +104,15 @@ function describe(
   };
 }
 
-/** Calls made while reading are on record with the last write; their purpose says that they are not trainable. */
+/**
+ * Calls made while reading are on record with the last write; their purpose says that they are not trainable. One that
+ * failed is a fault, whatever the framework answered without it.
+ */
 async function withRetrievalCalls(rollout: Rollout, { slot }: Session): Promise<Rollout> {
   const calls = await boundary('gateway', () => slot.take());
+  for (const { outcome } of calls) {
+    if (outcome.kind === 'fault') throw new FaultError(outcome.boundary, outcome.message);
+  }
   if (calls.length === 0) return rollout;
   const last = rollout.writes_T.length - 1;
   const writes_T = rollout.writes_T.map((write, t) =>
