@@ -73,13 +73,19 @@ export function bankOf(user: WorldUser, style: ClerkStyle, rng: Rng): Kept[] {
   );
 }
 
+/** The session as far as the request lets it be known. */
+export function shownTruth(task: AnyExtraction, prompt: unknown, told: SessionTruth): SessionTruth {
+  const truth = resolvable(told, task.known(prompt));
+  return { ...truth, facts: truth.facts.filter((fact) => task.shows?.(fact) ?? true) };
+}
+
 async function extractionCase(
   task: AnyExtraction,
   scenery: Scenery,
   told: SessionTruth,
 ): Promise<TaskCase> {
   const prompt = await task.prompt(scenery);
-  const truth = resolvable(told, task.known(prompt));
+  const truth = shownTruth(task, prompt, told);
   return {
     task: task.name,
     messages: task.view(prompt),

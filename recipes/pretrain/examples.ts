@@ -7,6 +7,7 @@ import type { EncodedExample } from './batches.ts';
 import { breakAnswer } from './breakages.ts';
 import { bankOf, casesOf, type TaskCase } from './cases.ts';
 import { type AnswerStyle, bankStyle } from './styles.ts';
+import { mem0Extract } from './tasks/mem0.ts';
 import { type AnyExtraction, type AnyMerge, EXTRACTIONS, MERGES, weightOf } from './tasks/tasks.ts';
 import { withInventedWords } from './unseen-words.ts';
 
@@ -33,18 +34,21 @@ export interface ExampleOptions {
   readonly contextLength: number;
   /** Share of users with few, short sessions: cheap to learn copying from. */
   readonly shortShare: number;
+  /** Mem0's request about chats alone: copying is learnt from one form first. All tasks where absent. */
+  readonly oneTask?: boolean;
 }
 
 /** The examples of one pool. Those longer than the context are left out. */
 export async function examplesOf(pool: number, options: ExampleOptions): Promise<EncodedExample[]> {
-  const { seed, contextLength } = options;
+  const { seed, contextLength, oneTask = false } = options;
   const rng = createRng(`pretrain ${seed} ${pool}`);
   const examples: EncodedExample[] = [];
   let tokens = 0;
   for (let i = 0; tokens < POOL_TOKENS; i++) {
     const stream = rng.fork(`user ${i}`);
     const world = worldOptionsOf(stream, options);
-    for (const chunk of await trainingCases(world, pool * USERS_PER_POOL + i, stream)) {
+    const user = pool * USERS_PER_POOL + i;
+    for (const chunk of await trainingCases(world, user, { rng: stream, oneTask })) {
       const example = encode(chunk, options, stream);
       const length = example.promptIds.length + example.answerIds.length;
       if (length > contextLength) continue;
@@ -75,10 +79,11 @@ function marked(messages: TaskCase['messages']): TaskCase['messages'] {
 
 function worldOptionsOf(
   rng: Rng,
-  { seed, shortShare }: Pick<ExampleOptions, 'seed' | 'shortShare'>,
+  { seed, shortShare, oneTask }: Pick<ExampleOptions, 'seed' | 'shortShare' | 'oneTask'>,
 ): WorldOptionsInput {
   const preset = worldPresets[rng.pick(PRESETS)];
-  const shared = { ...preset, seed, split: 'train' as const, scene: rng.pick(SCENES) };
+  const scene = oneTask === true ? ('chat' as const) : rng.pick(SCENES);
+  const shared = { ...preset, seed, split: 'train' as const, scene };
   if (!rng.chance(shortShare)) return { ...shared, sessionsPerUser: rng.int(2, 7) };
   const turnsPerSession = rng.int(2, 4);
   const factsPerChunk = { min: 1, max: rng.int(1, turnsPerSession - 1) };
@@ -89,7 +94,7 @@ function worldOptionsOf(
 async function trainingCases(
   options: WorldOptionsInput,
   user: number,
-  rng: Rng,
+  { rng, oneTask }: { readonly rng: Rng; readonly oneTask: boolean },
 ): Promise<TaskCase[]> {
   const world = createWorldUser(options, user);
   const varied = withInventedWords(world, INVENTED_WORD_SHARE, rng.fork('words'));
@@ -102,10 +107,13 @@ async function trainingCases(
     : [];
   const choice = rng.fork('choice');
   return casesOf(varied, {
-    choose: ({ scene }) => ({
-      extractions: [pickFor(EXTRACTIONS, scene, choice)],
-      merges: choice.chance(MERGE_SHARE) ? [pickFor(MERGES, scene, choice)] : [],
-    }),
+    choose: ({ scene }) =>
+      oneTask
+        ? { extractions: [mem0Extract], merges: [] }
+        : {
+            extractions: [pickFor(EXTRACTIONS, scene, choice)],
+            merges: choice.chance(MERGE_SHARE) ? [pickFor(MERGES, scene, choice)] : [],
+          },
     bank: bankStyle(rng),
     strangers: rng.shuffle(others).slice(0, MOST_STRANGERS),
     rng: rng.fork('bank'),
@@ -143,7 +151,7 @@ export async function languageSample(
   for (let user = 0; user < users; user++) {
     const stream = rng.fork(`user ${user}`);
     const world = worldOptionsOf(stream, { seed, shortShare: 0 });
-    for (const chunk of await trainingCases(world, user, stream)) {
+    for (const chunk of await trainingCases(world, user, { rng: stream, oneTask: false })) {
       texts.push(...chunk.messages.map(({ content }) => content));
       texts.push(answerOf(chunk, stream.pick(styles), stream));
     }

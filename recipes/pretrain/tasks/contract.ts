@@ -3,6 +3,7 @@ import type { ChatMessage } from '../../../src/core/chat.ts';
 import type { Message, Scene } from '../../../src/core/conversation.ts';
 import type { AnswerVerdict } from '../../../src/core/stage.ts';
 import type { ClerkMemory } from '../../../src/world/clerk.ts';
+import type { FactTruth } from '../../../src/world/truth.ts';
 
 /** A memory as a bank holds it. */
 export interface Kept extends ClerkMemory {
@@ -37,6 +38,8 @@ export interface Extraction<P> extends Task<P> {
   prompt(scenery: Scenery): Promise<P>;
   /** What the prompt shows beside the chunk: a reference to anything else cannot be resolved. */
   known(prompt: P): readonly string[];
+  /** Whether the request shows the message that states the fact; all of them where absent. */
+  shows?(fact: FactTruth): boolean;
   write(memories: readonly ClerkMemory[], prompt: P): string;
   /** The memories in a well-formed answer. */
   texts(answer: string): readonly string[];

@@ -75,6 +75,7 @@ export const mem0Facts: Extraction<FactsPrompt> = {
     date: dayOf(at),
   }),
   known: () => [],
+  shows: ({ family }) => family !== 'tool',
   write: (memories) => composeJson({ facts: memories.map(({ text }) => text) }),
   texts: (answer) => JSON.parse(answer).facts,
 };

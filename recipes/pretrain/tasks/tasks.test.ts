@@ -42,6 +42,17 @@ describe.each([...EXTRACTIONS, ...MERGES])('$name', ({ name }) => {
     }
   });
 
+  test('a clerk says nothing that the request does not show', () => {
+    for (const { messages, extraction } of made()) {
+      const shown = messages.map(({ content }) => content).join('\n');
+      for (const { texts, values } of extraction?.truth.facts ?? []) {
+        for (const { core } of Object.values(values)) {
+          if (texts.ideal.includes(core)) expect(shown).toContain(core);
+        }
+      }
+    }
+  });
+
   test('the view begins with its own task token', () => {
     for (const { messages } of made()) expect(messages[0]?.content).toBe(`<|${name}|>`);
   });
