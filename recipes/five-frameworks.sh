@@ -20,18 +20,18 @@ memwriter harness add memos hy-memory "$held_out"
 mkdir -p "$out"
 
 distilled=$out/opd/checkpoints/000005
-reinforced=$out/rl/checkpoints/000007
+reinforced=$out/rl/checkpoints/000005
 
 # Stage 1: what the writer says is judged token by token by a teacher who knows every protocol.
-[ -d "$distilled" ] || memwriter train opd --run "$out/opd" --set "${training[@]}" train.steps=6 train.rowsPerStep=20
+[ -d "$distilled" ] || memwriter train opd --run "$out/opd" --set "${training[@]}" train.steps=6 train.rowsPerStep=15
 # Stage 2: what the writer's memories are worth in an exam.
-[ -d "$reinforced" ] || memwriter train rl --run "$out/rl" --set "${training[@]}" train.steps=8 train.rowsPerStep=10 \
+[ -d "$reinforced" ] || memwriter train rl --run "$out/rl" --set "${training[@]}" train.steps=6 train.rowsPerStep=10 \
   train.optimiser.learningRate=0.0003 "policy=$distilled"
 
 for framework in "${frameworks[@]}" "$held_out"; do
   report="$out/eval-${framework/:/-}.txt"
   [ -s "$report" ] && continue
-  memwriter eval --harness "$framework" --set "${world[@]}" data.world.users=24 data.world.split=eval seed="$seed" \
+  memwriter eval --harness "$framework" --set "${world[@]}" data.world.users=15 data.world.split=eval seed="$seed" \
     --writer base=models/base "distilled=$distilled" "reinforced=$reinforced" \
     | tee "$report.part"
   mv "$report.part" "$report"
