@@ -14,7 +14,7 @@ frameworks=(mem0 memos hy-memory:chat hy-memory:working hy-memory:coding)
 held_out=everos
 list=$(printf '"%s",' "${frameworks[@]}")
 world=(data.world.scene=mixed data.world.sessionsPerUser=3 "data.world.seed=$seed")
-training=("train.configurations=[${list%,}]" "train.seed=$seed" "${world[@]}" data.world.users=60)
+training=("train.configurations=[${list%,}]" "train.seed=\"$seed\"" "${world[@]}" data.world.users=60)
 
 memwriter harness add memos hy-memory "$held_out"
 mkdir -p "$out"
@@ -31,7 +31,7 @@ reinforced=$out/rl/checkpoints/000005
 for framework in "${frameworks[@]}" "$held_out"; do
   report="$out/eval-${framework/:/-}.txt"
   [ -s "$report" ] && continue
-  memwriter eval --harness "$framework" --set "${world[@]}" data.world.users=15 data.world.split=eval seed="$seed" \
+  memwriter eval --harness "$framework" --set "${world[@]}" data.world.users=15 data.world.split=eval "seed=\"$seed\"" \
     --writer base=models/base "distilled=$distilled" "reinforced=$reinforced" \
     | tee "$report.part"
   mv "$report.part" "$report"
