@@ -3,7 +3,7 @@ import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { WindowArtifact } from '../core/exam.ts';
-import type { Gateway, Writer } from '../gateway/contract.ts';
+import type { Gateway, Slot, Writer } from '../gateway/contract.ts';
 import { createGateway } from '../gateway/gateway.ts';
 import { createPool } from '../lib/pool.ts';
 import { createMemoryHarness, type Misbehaviour, type Moment } from '../testing/memory-harness.ts';
@@ -149,9 +149,9 @@ test('how often a chunk is tried again is a setting', async () => {
   expect(patient.rollout.outcome.kind).toBe('ok');
 });
 
-test('a request that is still in flight after the exam is a platform fault, not the end of the run', async () => {
-  let busy = 1;
-  const reading: Gateway = {
+/** The gateway, but for what it hands over of the calls that a reading made. */
+function whileReading(handOver: (take: Slot['take']) => ReturnType<Slot['take']>): Gateway {
+  return {
     ...gateway,
     openSlot: (options) => {
       const slot = gateway.openSlot(options);
@@ -161,13 +161,18 @@ test('a request that is still in flight after the exam is a platform fault, not 
         purpose = next;
         setPurpose(next);
       };
-      slot.take = () => {
-        if (purpose === 'retrieve' && busy-- > 0) throw new Error('1 request is still in flight');
-        return take();
-      };
+      slot.take = () => (purpose === 'retrieve' ? handOver(take) : take());
       return slot;
     },
   };
+}
+
+test('a request that is still in flight after the exam is a platform fault, not the end of the run', async () => {
+  let busy = 1;
+  const reading = whileReading((take) => {
+    if (busy-- > 0) throw new Error('1 request is still in flight');
+    return take();
+  });
   const told: string[] = [];
   const onRetry: RolloutParts['onRetry'] = ({ boundary }) => told.push(boundary);
   const { rollout } = await roll(parts(undefined, { gateway: reading, onRetry }));
@@ -177,25 +182,10 @@ test('a request that is still in flight after the exam is a platform fault, not 
 
 test('a question whose embedding failed is a fault, though the framework answered', async () => {
   const outcome = { kind: 'fault' as const, boundary: 'embedder' as const, message: 'no vector' };
-  const failing: Gateway = {
-    ...gateway,
-    openSlot: (options) => {
-      const slot = gateway.openSlot(options);
-      const [take, setPurpose] = [slot.take.bind(slot), slot.setPurpose.bind(slot)];
-      let purpose = 'write';
-      slot.setPurpose = (next) => {
-        purpose = next;
-        setPurpose(next);
-      };
-      slot.take = () => {
-        const calls = take();
-        return purpose === 'retrieve'
-          ? [...calls, sampleCall({ purpose: 'retrieve', stage: 'embeddings', outcome })]
-          : calls;
-      };
-      return slot;
-    },
-  };
+  const failing = whileReading((take) => [
+    ...take(),
+    sampleCall({ purpose: 'retrieve', stage: 'embeddings', outcome }),
+  ]);
   const { rollout } = await roll(parts(undefined, { gateway: failing, maxRetries: 0 }));
   expect(rollout.outcome).toMatchObject({ kind: 'fault', boundary: 'embedder' });
 });
