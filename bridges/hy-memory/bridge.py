@@ -141,7 +141,9 @@ class HyMemoryBridge(Bridge):
     def list(self):
         if self.scene == "chat":
             rows = self._rows(["active"])
-            return [{"id": row["memory_id"], "text": row["content"], "store": row["layer"]} for row in rows], len(rows)
+            # An answer's null is stored as one: the answer is malformed, the listing is whole.
+            found = [{"id": row["memory_id"], "text": row["content"] or "", "store": row["layer"]} for row in rows]
+            return found, len(rows)
         experiences, total = self._experiences()
         facts = self._facts()
         found = [

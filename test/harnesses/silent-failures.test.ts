@@ -153,6 +153,39 @@ function injectInto(live: () => Harness): void {
       { kind: 'policy-error', reasons: ['unparsable'] },
     ]);
   });
+
+  test.each(['first', 'later'] as const)(
+    '8: a null where a memory belongs is too, in the %s of its stages',
+    async (stages) => {
+      const { rollout } = await roll(live(), { writer: withNull(live(), stages) });
+      expect(rollout.outcome).toEqual({ kind: 'ok' });
+      const malformed = rollout.writes_T.map(({ outcome }) => outcome.kind === 'policy-error');
+      const asked = rollout.writes_T.map(
+        ({ calls }) => (stages === 'first' ? calls.length : calls.length - 1) > 0,
+      );
+      expect(malformed).toEqual(asked);
+    },
+  );
+}
+
+/** Of the first stage, or of those after it: whichever the framework comes to. */
+const TEXT = /"(text|content|value|solution|statement)":"[^"]*"/;
+const DECISION = /"(op|event|action)":"[^"]*"/;
+const ADD_NOTHING = '[{"op":"ADD","content":null,"owner":"user","tags":["note"]}]';
+
+function withNull(harness: Harness, stages: 'first' | 'later'): Writer {
+  const [first] = harness.requiredStages;
+  const clerk = partsOf(harness).writer;
+  if (clerk.kind !== 'scripted') throw new Error('the clerk is a script');
+  return {
+    kind: 'scripted',
+    reply: (stage, messages) => {
+      const answer = clerk.reply(stage, messages);
+      if ((stage.name === first) !== (stages === 'first')) return answer;
+      if (answer === '[]') return ADD_NOTHING;
+      return answer.replace(TEXT.test(answer) ? TEXT : DECISION, '"$1":null');
+    },
+  };
 }
 
 function opening(harness: Harness, open: Harness['open']): Harness {
