@@ -1,5 +1,8 @@
 """Hy-Memory in one of its three scenes: chat, working or coding. One client, one bank, one constant session."""
+import base64
+import json
 import os
+import struct
 import uuid
 from datetime import datetime, timezone
 
@@ -11,6 +14,8 @@ PAGE = 1000
 PROFILE = "l0_basic_info"
 #: Above it the framework's own vector query is cut off without a word.
 ROW_CAP = 10_000
+#: From this cosine on, the framework keeps one of two memories of an extraction (its MEMORY_DEDUP_THRESHOLD).
+NEAR_COPY = 0.95
 #: Which file holds the working facts of a scene.
 FACT_FILES = {"working": "coding_memory.db", "coding": "coding_memory_cv.db"}
 
@@ -64,6 +69,7 @@ class HyMemoryBridge(Bridge):
 
         # By what was asked, so that a retry which succeeds takes it back.
         lost = self.lost_embeddings = {}
+        vectors = self.vectors = {}
 
         class LabelledTransport(httpx.AsyncHTTPTransport):
             """The framework's own seam: it tells what each call is for, and which embedding failed."""
@@ -81,6 +87,8 @@ class HyMemoryBridge(Bridge):
                     lost[asked] = "HTTP %d" % response.status_code
                 else:
                     lost.pop(asked, None)
+                    if asked is not None:
+                        vectors.update(_vectors(asked, await response.aread()))
                 return response
 
         config = MemoryConfig.from_env()
@@ -92,6 +100,7 @@ class HyMemoryBridge(Bridge):
         if self.scene != "chat" and not any("tool_calls" in one or one["role"] == "tool" for one in messages):
             raise BridgeError("harness", "a %s chunk needs a tool turn: without one the framework runs chat" % self.scene)
         before = self._aside()
+        self.vectors.clear()
         result = self.client.add(
             messages,
             user_id=USER,
@@ -133,10 +142,20 @@ class HyMemoryBridge(Bridge):
         aside = [row["content"] for key, row in before[0].items() if key in shadow]
         if aside:
             effects.append({"name": "shadowed", "removed": aside, "added": []})
+        listed = {row["content"] for row in active.values()}
+        copies = [text for text in self.vectors if text not in listed and self._is_near(text, listed)]
+        if copies:
+            effects.append({"name": "near-copy", "removed": copies, "added": []})
         removed, added = _profile(before[0]), _profile(active)
         if removed != added:
             effects.append({"name": "profile", "removed": removed, "added": added})
         return effects
+
+    def _is_near(self, text, listed):
+        """Whether it was put aside for another memory of the same write, which is there."""
+        mine = self.vectors[text]
+        others = (vector for other, vector in self.vectors.items() if other in listed)
+        return any(_cosine(mine, vector) >= NEAR_COPY for vector in others)
 
     def list(self):
         if self.scene == "chat":
@@ -207,6 +226,20 @@ class HyMemoryBridge(Bridge):
 
     def close(self):
         self.client.close()
+
+
+def _vectors(request, response):
+    """By text, as the framework was answered: base64 of little-endian floats."""
+    rows = sorted(json.loads(response)["data"], key=lambda row: row["index"])
+    return {
+        text: struct.unpack("<%df" % (len(raw) // 4), raw)
+        for text, raw in zip(json.loads(request)["input"], (base64.b64decode(row["embedding"]) for row in rows))
+    }
+
+
+def _cosine(left, right):
+    dot = sum(a * b for a, b in zip(left, right))
+    return dot / ((sum(a * a for a in left) * sum(b * b for b in right)) ** 0.5 or 1.0)
 
 
 def _profile(rows):

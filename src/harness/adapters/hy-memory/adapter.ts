@@ -30,8 +30,9 @@ export const hyMemoryChatSpec: BridgeSpec = {
   stages: [chatExtractStage, chatReconcileStage],
   requiredStages: [chatExtractStage.name],
   scenes: ['chat'],
-  // Near duplicates of what is offered are put aside; one profile row is rewritten from basic_info.
-  sideEffects: ['shadowed', 'profile'],
+  // Near duplicates of what is offered are put aside, near copies within one extraction left out; one profile row is
+  // rewritten from basic_info.
+  sideEffects: ['shadowed', 'near-copy', 'profile'],
   effectOf: effectOfChat,
 };
 

@@ -217,8 +217,8 @@ function operationsOf(operation: ChatOperation): RequestedOperation[] {
 }
 
 /**
- * The merge decides where it was asked; without a candidate near, the drafts are stored as they are, near copies within
- * one extraction left out. Intentions are stored beside either.
+ * The merge decides where it was asked; without a candidate near, the drafts are stored as they are (near copies within
+ * one extraction are left out: the bridge, which sees their vectors, reports them). Intentions are stored beside either.
  */
 export function effectOfChat(calls: readonly CheckedCall[]): WriteEffect {
   const merges = calls.filter(({ stage }) => stage === chatReconcileStage.name);
@@ -228,24 +228,7 @@ export function effectOfChat(calls: readonly CheckedCall[]): WriteEffect {
   const values = answers.flatMap((read) => (read.kind === 'value' ? [read.value] : []));
   const drafts = values.flatMap(({ memory }) => memory.map(({ content }) => content));
   const intentions = values.flatMap((value) => value.intentions.map(({ content }) => content));
-  const copies = drafts.filter((text, i) =>
-    drafts.slice(0, i).some((other) => isNear(text, other)),
-  );
-  const stored = merges.length > 0 ? [] : drafts.filter((text) => !copies.includes(text));
+  const stored = merges.length > 0 ? [] : drafts;
   const added = [...stored, ...intentions].map((text) => ({ kind: 'add' as const, text }));
-  return {
-    requests: [...merges, { operations: added, offered: [] }],
-    optional: merges.length > 0 ? [] : copies,
-  };
-}
-
-/** The framework compares embeddings, at 0.95; what shares most of its words may pass for a near copy. */
-function isNear(a: string, b: string): boolean {
-  const [left, right] = [wordsOf(a), wordsOf(b)];
-  const shared = [...left].filter((word) => right.has(word)).length;
-  return shared >= 0.7 * Math.max(left.size, right.size);
-}
-
-function wordsOf(text: string): Set<string> {
-  return new Set(text.toLowerCase().match(/[\p{L}\p{N}]+/gu));
+  return { requests: [...merges, { operations: added, offered: [] }], optional: [] };
 }
