@@ -25,9 +25,10 @@ test('a lost window counts with its items, a lost item by its boundary', () => {
     windows: { planned: 20, lost: 1 },
     items: { planned: 40, lost: 3 },
     boundaries: { upstream: 1, judge: 1 },
+    first: 'HTTP 503',
   });
   expect(faultShareText('tea', share)).toBe(
-    'tea: 1 of 20 windows and 3 of 40 items are faults (upstream 1, judge 1)',
+    'tea: 1 of 20 windows and 3 of 40 items are faults (upstream 1, judge 1), first: HTTP 503',
   );
 });
 

@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import type { CheckedCall } from '../../../core/stage.ts';
 import { idsFromPositions } from './positions.ts';
+import { existingSchema } from './prompts-chat.ts';
 import { chatExtractStage, checkReconcile, effectOfChat } from './stages-chat.ts';
 import { checkExperiences, checkFacts, experienceRequests } from './stages-merge.ts';
 import { effectOfTask, taskExtractStage } from './stages-tasks.ts';
@@ -19,6 +20,17 @@ function call(stage: string, answer: unknown, more: Partial<CheckedCall> = {}): 
   const text = typeof answer === 'string' ? answer : JSON.stringify(answer);
   return { stage, answer: text, messages: [], operations: [], offered: [], ...more };
 }
+
+test('what a malformed answer left in the bank can be read when it is offered again', () => {
+  const rows = [
+    { memory_id: 'a', content: null, owner: null, memory_at: '2024-05-08', tags: null },
+    { memory_id: 'b', content: 7, owner: ['user'], memory_at: null, tags: ['home', 3] },
+  ];
+  expect(existingSchema.parse(rows)).toEqual([
+    { memory_id: 'a', content: '', owner: '', memory_at: '2024-05-08', tags: [''] },
+    { memory_id: 'b', content: '7', owner: '["user"]', memory_at: '', tags: ['home', '3'] },
+  ]);
+});
 
 describe('the chat scene', () => {
   test('a merge adds, rewrites, supersedes and deletes', () => {

@@ -112,14 +112,22 @@ const RECONCILE: readonly Template[] = [
   },
 ];
 
+/** The framework stores what an answer said, null and all, and shows it again. */
+const anyText = z.unknown().transform(textOf);
 const memorySchema = z.looseObject({
-  content: z.string(),
-  owner: z.string().nullable(),
-  memory_at: z.string().nullable(),
-  tags: z.array(z.string()).nullable(),
+  content: anyText,
+  owner: anyText,
+  memory_at: anyText,
+  tags: z.unknown().transform((tags) => (Array.isArray(tags) ? tags.map(textOf) : [textOf(tags)])),
 });
-const existingSchema = z.array(memorySchema.extend({ memory_id: z.string() }));
+export const existingSchema = z.array(memorySchema.extend({ memory_id: z.string() }));
 const draftsSchema = z.array(memorySchema);
+
+function textOf(value: unknown): string {
+  if (typeof value === 'string') return value;
+  return value === null || value === undefined ? '' : JSON.stringify(value);
+}
+
 type RowOf<S extends z.ZodType> = z.infer<S> extends readonly (infer R)[] ? R : never;
 
 export interface ChatReconcilePrompt {

@@ -117,7 +117,7 @@ export function renderChatReconcileView(prompt: ChatReconcilePrompt): ChatMessag
 type Row = ChatReconcilePrompt['drafts'][number];
 
 function rowText({ content, owner, memory_at, tags }: Row): string {
-  return [content, owner ?? '', memory_at ?? '', (tags ?? []).join(' ')].join(' | ');
+  return [content, owner, memory_at, tags.join(' ')].join(' | ');
 }
 
 const reconcile = promptStage('reconcile', readChatReconcile, renderChatReconcileView);
@@ -145,7 +145,7 @@ export const chatReconcileStage: Stage = {
         op: 'ADD',
         content,
         owner: 'user',
-        tags: tags ?? ['note'],
+        tags: tags.some((tag) => tag !== '') ? tags : ['note'],
       })),
     );
   },
