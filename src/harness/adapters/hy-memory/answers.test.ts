@@ -24,10 +24,12 @@ function call(stage: string, answer: unknown, more: Partial<CheckedCall> = {}): 
 test('what a malformed answer left in the bank can be read when it is offered again', () => {
   const rows = [
     { memory_id: 'a', content: null, owner: null, memory_at: '2024-05-08', tags: null },
+    { memory_id: 'c', content: 'Lives in Oslo' },
     { memory_id: 'b', content: 7, owner: ['user'], memory_at: null, tags: ['home', 3] },
   ];
   expect(existingSchema.parse(rows)).toEqual([
     { memory_id: 'a', content: '', owner: '', memory_at: '2024-05-08', tags: [''] },
+    { memory_id: 'c', content: 'Lives in Oslo', owner: '', memory_at: '', tags: [''] },
     { memory_id: 'b', content: '7', owner: '["user"]', memory_at: '', tags: ['home', '3'] },
   ]);
 });

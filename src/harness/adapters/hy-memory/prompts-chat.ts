@@ -112,13 +112,16 @@ const RECONCILE: readonly Template[] = [
   },
 ];
 
-/** The framework stores what an answer said, null and all, and shows it again. */
-const anyText = z.unknown().transform(textOf);
+/** The framework stores what an answer said, null and all, and shows it again; what it lacks is left out. */
+const anyText = z.unknown().optional().transform(textOf);
 const memorySchema = z.looseObject({
   content: anyText,
   owner: anyText,
   memory_at: anyText,
-  tags: z.unknown().transform((tags) => (Array.isArray(tags) ? tags.map(textOf) : [textOf(tags)])),
+  tags: z
+    .unknown()
+    .optional()
+    .transform((tags) => (Array.isArray(tags) ? tags.map(textOf) : [textOf(tags)])),
 });
 export const existingSchema = z.array(memorySchema.extend({ memory_id: z.string() }));
 const draftsSchema = z.array(memorySchema);
