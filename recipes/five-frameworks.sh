@@ -3,7 +3,7 @@
 #
 #   bash recipes/five-frameworks.sh [directory for the runs] [seed]
 #
-# About an hour on two idle cores. Interrupted, the same command goes on; a finished step is passed over.
+# About half an hour on two idle cores. Interrupted, the same command goes on; a finished step is passed over.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=${1:-runs/five}
@@ -28,13 +28,18 @@ reinforced=$out/rl/checkpoints/000005
 [ -d "$reinforced" ] || memwriter train rl --run "$out/rl" --set "${training[@]}" train.steps=6 train.rowsPerStep=10 \
   train.optimiser.learningRate=0.0003 "policy=$distilled"
 
+status=0
 for framework in "${frameworks[@]}" "$held_out"; do
   report="$out/eval-${framework/:/-}.txt"
   [ -s "$report" ] && continue
-  memwriter eval --harness "$framework" --set "${world[@]}" data.world.users=15 data.world.split=eval "seed=\"$seed\"" \
+  if memwriter eval --harness "$framework" --set "${world[@]}" data.world.users=15 data.world.split=eval "seed=\"$seed\"" \
     --writer base=models/base "distilled=$distilled" "reinforced=$reinforced" \
-    | tee "$report.part"
-  mv "$report.part" "$report"
+    | tee "$report.part"; then
+    mv "$report.part" "$report"
+  else
+    status=1
+  fi
 done
 memwriter runs show "$out/opd"
 memwriter runs show "$out/rl"
+exit "$status"

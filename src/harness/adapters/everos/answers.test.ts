@@ -1,7 +1,12 @@
 /** Answers of EverOS's stages: what its parsers would drop, cut or ignore is malformed. */
 import { expect, test } from 'vitest';
 import { checkBoundary, episodeStage, factsStage } from './stages.ts';
-import { checkCompact, checkFirstProfile, checkProfileUpdate } from './stages-profile.ts';
+import {
+  checkCompact,
+  checkFirstProfile,
+  checkProfileUpdate,
+  renderProfileView,
+} from './stages-profile.ts';
 
 const talk = { newMessages: ['[1] a', '[2] b', '[3] c'] };
 
@@ -98,4 +103,11 @@ test('a compacted profile takes the place of the whole one', () => {
     ],
   });
   expect(checkCompact('{"explicit_info":[]}', profile)).toMatchObject({ kind: 'malformed' });
+});
+
+test('no profile yet is another request than an empty one, and its view says so', () => {
+  const empty = { explicit_info: [], implicit_traits: [] };
+  const newMessages = ['[2024-05-08 10:00:00] user(user_id:user): hello'];
+  const first = renderProfileView({ current: undefined, newMessages });
+  expect(renderProfileView({ current: empty, newMessages })).not.toEqual(first);
 });

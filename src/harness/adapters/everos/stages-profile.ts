@@ -20,10 +20,10 @@ import {
   readProfile,
 } from './prompts.ts';
 
-/** `<|everos.profile|>`, `<|profile|>type position fields…<|new|>[time] speaker: text…` */
+/** `<|everos.profile|>`, `<|profile|>type position fields…<|new|>[time] speaker: text…`; no `<|profile|>` before there is one. */
 export function renderProfileView({ current, newMessages }: ProfilePrompt): ChatMessage[] {
   return sectionView('<|everos.profile|>', [
-    ['<|profile|>', current === undefined ? [] : itemLines(current)],
+    ...(current === undefined ? [] : ([['<|profile|>', itemLines(current)]] as const)),
     ['<|new|>', newMessages],
   ]);
 }
